@@ -39,6 +39,7 @@ const START_AFTER_COLD_MS = 100;
  * publishes thousands of commits in a row gets lanes for some hundreds of them, and the others at their first call.
  */
 const START_BURST_SECONDS = 60;
+const burstOf = ({ startBurstSeconds = START_BURST_SECONDS }: LaneSettings) => startBurstSeconds;
 /** Before it is tried again where there was no room. */
 const FULL_REST_MS = 1_000;
 /** After a lane failed by a fault of ours, or by what may be one, executions of that code start cold for this long. */
@@ -73,7 +74,6 @@ export interface LanesDeps {
  */
 export function createLanes(deps: LanesDeps): Lanes {
   const { bounds } = deps;
-  const burstSeconds = bounds.startBurstSeconds ?? START_BURST_SECONDS;
   const groups: Groups = new Map();
   const effortOf = createEfforts();
   const changes = createSignal();
@@ -126,7 +126,7 @@ export function createLanes(deps: LanesDeps): Lanes {
       const startedAt = Date.now();
       if (!isResting(group) && effortOf(accountId).restUntil > startedAt)
         return { warm: false, reason: "Lanes ahead of calls took the account long, and rest for now." };
-      return starter.start(group).finally(() => noteStart(effortOf(accountId), startedAt, burstSeconds));
+      return starter.start(group).finally(() => noteStart(effortOf(accountId), startedAt, burstOf(bounds)));
     },
     problem: starter.problem,
     listRequests: () =>
@@ -211,7 +211,7 @@ function createStarter(deps: LanesDeps, budget: LaneBudget, onChange: () => void
     } finally {
       group.starting -= 1;
       if (worn !== undefined) group.replaced = undefined;
-      noteStart(group, startedAt, deps.bounds.startBurstSeconds ?? START_BURST_SECONDS);
+      noteStart(group, startedAt, burstOf(deps.bounds));
       onChange();
     }
   }
