@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import {
   chmod,
   copyFile,
+  type FileHandle,
   link,
   lstat,
   mkdir,
@@ -13,10 +14,11 @@ import {
   rmdir,
   stat,
   unlink,
-  writeFile,
 } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
-import type { Readable } from "node:stream";
+import { type Readable, Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { syncEarly } from "../system/early-sync.ts";
 import { syncFolder } from "../system/whole-file.ts";
 import { type FinishedFile, openFinished } from "./finished-file.ts";
 import { requireKey, requirePrefix, requireRange } from "./keys.ts";
@@ -38,6 +40,8 @@ const ABANDONED_MS = 24 * 60 * 60 * 1_000;
 
 /** A finished file is read in pieces of so many bytes. Pieces of Node.js' own 64 KiB take longer to ask for than to read. */
 const READ_BYTES = 1024 * 1024;
+/** So much of it may wait to be written. */
+const WRITE_BYTES = 1024 * 1024;
 
 /** How often a folder may be removed by a concurrent delete between our making it and our renaming into it. */
 const PLACE_ATTEMPTS_MAX = 10;
@@ -141,9 +145,8 @@ async function receive(folders: Folders, target: string, metered: Meter): Promis
   try {
     const handle = await open(written, "wx", OBJECT_MODE);
     try {
-      await writeFile(handle, metered.chunks());
       await handle.chmod(OBJECT_MODE);
-      await handle.datasync();
+      await writeContent(handle, metered.chunks());
     } finally {
       await handle.close();
     }
@@ -153,6 +156,31 @@ async function receive(folders: Folders, target: string, metered: Meter): Promis
     await rm(written, { force: true });
     throw error;
   }
+}
+
+/**
+ * Writes content to a file, and resolves when it is on the disk. What arrives while a write is under way is written with the next
+ * one: content of a connection comes in pieces of 16 KiB.
+ */
+async function writeContent(file: FileHandle, chunks: AsyncIterable<Buffer>): Promise<void> {
+  const sync = syncEarly(file);
+  const count = async function* (): AsyncGenerator<Buffer, void> {
+    for await (const chunk of chunks) {
+      sync.note(chunk.length);
+      yield chunk;
+    }
+  };
+  const write = (bytes: Buffer, done: (error?: Error) => void): void =>
+    void file.writeFile(bytes).then(() => done(), done);
+  // A stream of the file's own would have to close it.
+  const sink = new Writable({
+    highWaterMark: WRITE_BYTES,
+    write: (chunk: Buffer, _encoding, done) => write(chunk, done),
+    writev: (chunks, done) => write(Buffer.concat(chunks.map(({ chunk }) => chunk as Buffer)), done),
+  });
+  await pipeline(count, sink);
+  await sync.settle();
+  await file.datasync();
 }
 
 /** Renames a finished file to its place. Copies it when it is on another filesystem, or has a second name by which it could still be changed. */
