@@ -17,6 +17,7 @@ import { findDeclaredSchedule, MAIN_SCHEDULE, type ScheduleRef } from "../domain
 import { decideOverlap, QUEUED_TICKS_MAX } from "../domain/schedules/overlap.ts";
 import { resolvePayload, type TickTimes } from "../domain/schedules/tick-values.ts";
 import type { TickOutcome } from "../domain/schedules/ticks.ts";
+import type { LedCommit, LedExecution } from "./lead.ts";
 
 /** Who is noted as having asked when a tick cancels the executions before it. */
 const CANCELLED_BY = "schedule";
@@ -30,6 +31,15 @@ export interface DecisionDeps {
   /** The process that accepts, for the record. */
   readonly processId: string;
   readonly createExecutionId: () => ExecutionId;
+  /** Begins executions before Temporal knows of them. Absent: Temporal starts each. */
+  readonly headStart?: TickHeadStart | undefined;
+}
+
+export interface TickHeadStart {
+  /** Whether an execution of a commit would begin now. It is recorded with `headStart` then. */
+  beginsAtOnce(execution: LedExecution, commit: LedCommit): boolean;
+  /** Begins one that was recorded so. Resolves when it has ended, or is left to its workflow; never rejects. */
+  begin(execution: LedExecution, commit: LedCommit): Promise<void>;
 }
 
 /** What became of a tick that may start. `admitted`: its execution is to be started now. */
@@ -38,6 +48,8 @@ export interface Decision {
   readonly reason: string;
   readonly executionId: ExecutionId | null;
   readonly admitted: boolean;
+  /** Set where it was recorded with `headStart`, and is to be begun now. */
+  readonly begins?: { readonly execution: LedExecution; readonly commit: LedCommit } | undefined;
 }
 
 /**
@@ -74,13 +86,17 @@ export async function decideTick(
   const refusal = await makeRoom(tx, { workflowId, scheduleName, overlap, backfilled });
   if (refusal !== undefined) return ended("skipped_overlap", refusal);
   const { concurrency } = manifest as Manifest;
-  const acceptance = await acceptExecution(tx, execution, {
-    ...conditionsOf(concurrency, overlap),
-    backfilled,
-  });
-  if (acceptance.kind === "accepted") await noteNominalTimes(tx, execution.id, tick);
-  if (acceptance.kind === "accepted")
-    return { outcome: "started", reason: "", executionId: execution.id, admitted: acceptance.admitted };
+  const led = { executionId: execution.id, accountId: execution.accountId };
+  const commit = { workflowId, commitId: execution.commitId, manifest: manifest as Manifest };
+  const headStart = deps.headStart?.beginsAtOnce(led, commit) === true;
+  const conditions = { ...conditionsOf(concurrency, overlap), backfilled };
+  const acceptance = await acceptExecution(tx, Object.assign(execution, { headStart }), conditions);
+  if (acceptance.kind === "accepted") {
+    await noteNominalTimes(tx, execution.id, tick);
+    const { admitted } = acceptance;
+    const begins = headStart && admitted ? { execution: led, commit } : undefined;
+    return { outcome: "started", reason: "", executionId: execution.id, admitted, begins };
+  }
   const most = concurrency?.executionsMax ?? 0;
   return ended("refused_concurrency", `As many executions of the workflow were under way as it allows: ${most}.`);
 }

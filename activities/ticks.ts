@@ -52,7 +52,12 @@ export type FiringOutcome =
       readonly nominalAt: Date;
       readonly executionId: ExecutionId | null;
     }
-  | ({ readonly kind: "decided"; readonly nominalAt: Date } & Decision);
+  | ({
+      readonly kind: "decided";
+      readonly nominalAt: Date;
+      /** Resolves when the execution that it began has ended, or is left to its workflow. Undefined where it began none. */
+      readonly over?: Promise<void> | undefined;
+    } & Decision);
 
 /**
  * Decides and records each tick once, however often it is fired, in one transaction, under the lock of its schedule.
@@ -62,8 +67,7 @@ export function createTicks(deps: TicksDeps) {
   async function fire(firing: Firing, source: "clock" | "repair"): Promise<FiringOutcome> {
     const fired = await decideOnce(deps.db, (tx) => decideFiring(tx, deps, firing, source));
     if (fired.kind === "decided") tell(deps, firing, fired, source);
-    await startFired(deps, fired);
-    return fired;
+    return startFired(deps, fired);
   }
 
   /**
@@ -74,8 +78,7 @@ export function createTicks(deps: TicksDeps) {
     try {
       const fired = await decideOnce(deps.db, (tx) => decideBackfill(tx, deps, firing));
       if (fired.kind === "decided") tell(deps, firing, fired, "backfill");
-      await startFired(deps, fired);
-      return fired;
+      return await startFired(deps, fired);
     } catch (error) {
       if (!(error instanceof BackfillRefused)) throw error;
       return { kind: "decided", nominalAt: firing.firedAt, ...error.decision };
@@ -96,10 +99,15 @@ export function createTicks(deps: TicksDeps) {
 
 export type Ticks = ReturnType<typeof createTicks>;
 
-async function startFired(deps: TicksDeps, fired: FiringOutcome): Promise<void> {
-  if (fired.kind === "none" || fired.outcome !== "started" || fired.executionId === null) return;
-  if (fired.kind === "decided" && !fired.admitted) return;
+async function startFired(deps: TicksDeps, fired: FiringOutcome): Promise<FiringOutcome> {
+  if (fired.kind === "none" || fired.outcome !== "started" || fired.executionId === null) return fired;
+  if (fired.kind === "decided" && !fired.admitted) return fired;
+  if (fired.kind === "decided" && fired.begins !== undefined) {
+    const { execution, commit } = fired.begins;
+    return Object.assign(fired, { over: deps.headStart?.begin(execution, commit) });
+  }
   await deps.startExecution(fired.executionId);
+  return fired;
 }
 
 function tell(

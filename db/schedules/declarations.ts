@@ -1,12 +1,13 @@
 import type { ScheduleDeclaration } from "../../domain/schedules/declaration.ts";
 import { MAIN_SCHEDULE, type ScheduleRef, toScheduleId } from "../../domain/schedules/names.ts";
+import { LEFT_TO_TEMPORAL_SECONDS, LOOK_AFTER_SECONDS } from "../../domain/schedules/tick-plan.ts";
 import { type Db, queryRows } from "../connect.ts";
 import { ANNOUNCED, NOTED, noteScheduleChange, SCHEDULES_CHANGED } from "./changes.ts";
 import { SCHEDULE, type StoredSchedule } from "./schedules.ts";
 
-/** Of the schedules due at one minute, so many are fired by Temporal at that minute. Chosen, not measured: few enough that the look, seconds later, has the others. */
-const CROWD_MIN = 100;
-const SPREAD_SECONDS = 300;
+/** Of the schedules due at one minute, so many are fired by Temporal at that minute. Firing one is as much work as executing it. */
+const CROWD_MIN = 25;
+const SPREAD_SECONDS = 900;
 
 /** What a schedule of a workflow is to be from `at` on. */
 interface NewDeclaration extends ScheduleRef {
@@ -52,13 +53,15 @@ export async function declareFirstSchedule(tx: Db, given: NewDeclaration): Promi
   const { workflowId, scheduleName = MAIN_SCHEDULE, declaration, at, lookAt } = given;
   await queryRows(
     tx,
-    `with declared as (
+    `with due as (
+       select count(*) >= :crowdMin as many from (select from schedules where look_at = :lookAt limit :crowdMin) others
+     ), declared as (
        insert into schedules (workflow_id, name, enabled, cron, timezone, overlap, catchup, max_lateness_seconds, jitter_seconds,
                               since, accounted_until, look_at, spread_seconds)
        values (:workflowId, :scheduleName, :enabled, :cron, :timezone, :overlap, :catchup, :maxLatenessSeconds, :jitterSeconds,
-               :at, :at, :lookAt,
-               case when (select count(*) from (select from schedules where look_at = :lookAt limit :crowdMin) others) < :crowdMin
-                    then 0 else :spreadSeconds end)
+               :at, :at,
+               cast(:lookAt as timestamptz) - make_interval(secs => case when (select many from due) then :leftSeconds else 0 end),
+               case when (select many from due) then :spreadSeconds else 0 end)
      ), ${NOTED}
      ${ANNOUNCED}`,
     {
@@ -71,6 +74,7 @@ export async function declareFirstSchedule(tx: Db, given: NewDeclaration): Promi
       lookAt,
       crowdMin: CROWD_MIN,
       spreadSeconds: SPREAD_SECONDS,
+      leftSeconds: LEFT_TO_TEMPORAL_SECONDS + LOOK_AFTER_SECONDS,
     },
   );
 }

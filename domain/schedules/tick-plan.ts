@@ -10,6 +10,8 @@ export const ON_TIME_SECONDS = 60;
  * meanwhile.
  */
 export const LEFT_TO_TEMPORAL_SECONDS = 5;
+/** After that, a tick that Temporal fires just then gets its record. */
+export const LOOK_AFTER_SECONDS = 1;
 
 /** What decides whether a tick starts. */
 export type TickPolicy = Pick<
@@ -17,6 +19,8 @@ export type TickPolicy = Pick<
   "enabled" | "timezone" | "catchup" | "maxLatenessSeconds" | "jitterSeconds"
 > & {
   readonly cron: Cron;
+  /** Over how long Temporal spreads its firing, because many others are due with it; 0: not at all. Nothing of a crowd is left to Temporal. */
+  readonly spreadSeconds: number;
   /** Until when the declaration holds; null: it still does. */
   readonly until: Date | null;
   /** When the workflow's schedule was due first after that, as it was declared then and while it was enabled; null: not at all. */
@@ -119,14 +123,16 @@ export function planTicks(given: {
  * once the next tick is no longer Temporal's to fire. Null: none is to come.
  */
 export function findNextLook(
-  policy: Pick<TickPolicy, "cron" | "timezone" | "jitterSeconds">,
+  policy: Pick<TickPolicy, "cron" | "timezone" | "jitterSeconds" | "spreadSeconds">,
   { accountedUntil, until }: { accountedUntil: Date; until: Date | null },
 ): Date | null {
   const [next] = nextTicks(policy.cron, policy.timezone, accountedUntil, 1, until ?? undefined);
-  return next === undefined ? null : new Date(next.getTime() + ripeningMs(policy) + 1_000);
+  if (next === undefined) return null;
+  const afterMs = policy.spreadSeconds > 0 ? 0 : LOOK_AFTER_SECONDS * 1_000;
+  return new Date(next.getTime() + ripeningMs(policy) + afterMs);
 }
 
 /** How long a tick is left to Temporal. */
-function ripeningMs({ jitterSeconds }: Pick<TickPolicy, "jitterSeconds">): number {
-  return (LEFT_TO_TEMPORAL_SECONDS + jitterSeconds) * 1_000;
+function ripeningMs({ jitterSeconds, spreadSeconds }: Pick<TickPolicy, "jitterSeconds" | "spreadSeconds">): number {
+  return ((spreadSeconds > 0 ? 0 : LEFT_TO_TEMPORAL_SECONDS) + jitterSeconds) * 1_000;
 }

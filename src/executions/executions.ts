@@ -104,7 +104,7 @@ export function createExecutions(deps: {
     beginsAtOnce: (commit) => deps.headStart?.isOpen(commit) === true,
     lead: (execution) => deps.headStart?.lead(execution),
     chooseHost: (commit) => deps.headStart?.chooseHost(commit),
-    begin: (execution, commit, begun) => deps.headStart?.begin(execution, commit, begun),
+    begin: (execution, commit, begun) => void deps.headStart?.begin(execution, commit, begun),
     async start(input) {
       await deps.temporalClient.start(input);
     },

@@ -6,6 +6,8 @@ import type { HostedCommit } from "./host-lacks.ts";
 export interface Executor {
   /** Whether it can begin one of a commit now, as far as it knows. */
   isOpen(commit: HostedCommit): boolean;
+  /** Whether an execution of a commit would begin now, as far as it knows. */
+  canBegin(execution: LedExecution, commit: HostedCommit): boolean;
   /** Takes a slot for an execution that is about to be recorded with it; undefined when none is free, or none is here. */
   lead(execution: LedExecution): Lead | undefined;
   /** Chooses the host that an execution is offered to as it is recorded. Undefined: none can begin it, or this one carries it out. */
@@ -20,9 +22,14 @@ export interface Executor {
 export function createOwnExecutor(steps: ExecutionSteps): Executor {
   return {
     isOpen: () => true,
+    canBegin(execution) {
+      const lead = steps.lead(execution);
+      lead?.giveUp();
+      return lead !== undefined;
+    },
     lead: steps.lead,
     chooseHost: () => undefined,
-    execute: (execution, _commit, begun) => carryOut(steps, execution, begun),
+    execute: async (execution, _commit, begun) => carryOut(steps, execution, begun ?? (await steps.begin(execution))),
   };
 }
 

@@ -33,6 +33,9 @@ const START_MS_MAX = 5_000;
 const PAUSE_MS = 2_000;
 const CLOSE_MS = 500;
 
+const isLate = (): Promise<never> =>
+  Promise.reject(new Error(`Temporal did not answer within ${START_MS_MAX / 1000} s.`));
+
 export interface HeadStartDeps {
   readonly db: Db;
   readonly temporalClient: Pick<TemporalClient, "start">;
@@ -46,15 +49,17 @@ export interface HeadStartDeps {
 export interface HeadStart {
   /** Whether the next execution of a commit may begin before Temporal knows of it. */
   isOpen(commit: HostedCommit): boolean;
+  /** Whether an execution of a commit would begin now, before Temporal knows of it. */
+  beginsAtOnce(execution: LedExecution, commit: HostedCommit): boolean;
   /** Takes a slot for an execution that is about to be recorded with it; undefined when none is free now. */
   lead(execution: LedExecution): Lead | undefined;
   /** Chooses the host that an execution is offered to as it is recorded; undefined when it is not to be offered so. */
   chooseHost(commit: HostedCommit): string | undefined;
   /**
-   * Carries out an execution that was recorded with `headStart`. Returns at once, and never throws. `begun`: its first attempt is
-   * open, or it was offered as it was recorded.
+   * Carries out an execution that was recorded with `headStart`. Resolves when it has ended, or is left to its workflow; never
+   * rejects. `begun`: its first attempt is open, or it was offered as it was recorded.
    */
-  begin(execution: LedExecution, commit: HostedCommit, begun?: Begun | "offered"): void;
+  begin(execution: LedExecution, commit: HostedCommit, begun?: Begun | "offered"): Promise<void>;
   /** The starts that Temporal has yet to learn of, as last counted. */
   backlog(): StartBacklog;
   /** Waits half a second for starts under way: the row of one that hangs is there for the next process. */
@@ -113,12 +118,11 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     const due = await listDueStarts(db, { processId, ...times, limit: BATCH, endedMax });
     const known: ExecutionId[] = [];
     const faults: unknown[] = [];
-    const late = () => Promise.reject(new Error(`Temporal did not answer within ${START_MS_MAX / 1000} s.`));
     await forEachAtOnce(due, atOnce, async (each) => {
       // Temporal is away: the rest would wait for it in vain.
       if (signal.aborted || faults.length >= atOnce) return;
       if (each.story !== null && pace.isInterrupted()) return;
-      await withTimeout(start(each), START_MS_MAX, late).then(
+      await withTimeout(start(each), START_MS_MAX, isLate).then(
         (id) => known.push(id),
         (error: unknown) => faults.push(error),
       );
@@ -140,17 +144,20 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     everyMs: OTHERS_MS,
     onError: (error) => log.warn({ event: "fault", error }, "Temporal could not be told of executions yet."),
   });
+  const isOpen = (commit: HostedCommit): boolean =>
+    backlog.count < lagMax.count && backlog.ageSeconds < lagMax.seconds && executor.isOpen(commit);
   return {
-    isOpen: (commit) => backlog.count < lagMax.count && backlog.ageSeconds < lagMax.seconds && executor.isOpen(commit),
+    isOpen,
+    beginsAtOnce: (execution, commit) => isOpen(commit) && executor.canBegin(execution, commit),
     lead: executor.lead,
     chooseHost: executor.chooseHost,
-    begin(execution, commit, begun) {
+    async begin(execution, commit, begun) {
       hasBegun = true;
       starting.soon(START_MS);
       pace.noteBegun();
       if (begun === "offered") return;
       // Whatever goes wrong is left to the workflow: it does the steps that were not done, and knows what each error means.
-      executor.execute(execution, commit, begun).catch(() => startNow(execution.executionId));
+      await executor.execute(execution, commit, begun).catch(() => startNow(execution.executionId));
     },
     backlog: () => backlog,
     close: () => withTimeout(starting.close(), CLOSE_MS, () => undefined),

@@ -21,6 +21,7 @@ export function createRemoteExecutor({ db, workers }: { db: Db; workers: Pick<Wo
   };
   return {
     isOpen: (commit) => workers.listOpen(commit).length > 0,
+    canBegin: (_execution, commit) => workers.listOpen(commit).length > 0,
     lead: () => undefined,
     chooseHost,
     async execute({ executionId, accountId }, commit) {

@@ -47,5 +47,8 @@ export async function publishSchedule(
 }
 
 function findFirstLook(schedule: Schedule | null, at: Date): Date | null {
-  return schedule && findNextLook({ ...schedule, cron: cronOf(schedule) }, { accountedUntil: at, until: null });
+  return (
+    schedule &&
+    findNextLook({ ...schedule, spreadSeconds: 0, cron: cronOf(schedule) }, { accountedUntil: at, until: null })
+  );
 }

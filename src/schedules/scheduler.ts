@@ -3,7 +3,7 @@ import type { Db } from "../../db/connect.ts";
 import { SCHEDULES_CHANGED } from "../../db/schedules/changes.ts";
 import { endWatch, keepWatch, type Watch } from "../../db/schedules/watch.ts";
 import type { Subscription } from "../../db/subscription.ts";
-import { LEFT_TO_TEMPORAL_SECONDS } from "../../domain/schedules/tick-plan.ts";
+import { LEFT_TO_TEMPORAL_SECONDS, LOOK_AFTER_SECONDS } from "../../domain/schedules/tick-plan.ts";
 import type { Log } from "../log.ts";
 import { emptyOutbox } from "./outbox.ts";
 import { createReconciler } from "./reconciler.ts";
@@ -15,7 +15,10 @@ const POLL_MS = 10_000;
  * Ticks are due at full minutes. Temporal has five seconds to fire them; the scheduler polls a second after that, so
  * that those it did not fire start soon.
  */
-const POLL_AFTER_MS = ((LEFT_TO_TEMPORAL_SECONDS + 1) * 1_000) % POLL_MS;
+const POLL_AFTER_MS = ((LEFT_TO_TEMPORAL_SECONDS + LOOK_AFTER_SECONDS) * 1_000) % POLL_MS;
+/** Those of a crowd are not left to Temporal: it is told to fire them later. */
+const CROWD_AFTER_MS = 250;
+const MINUTE_MS = 60_000;
 /** How often Temporal's schedules are compared with those declared. */
 const RECONCILE_MS = 600_000;
 /** At most this often when ticks were not fired, and not while there are more: much may be due. */
@@ -25,6 +28,8 @@ export interface SchedulerDeps {
   readonly db: Db;
   readonly schedules: TemporalSchedules;
   readonly ticks: Pick<Ticks, "fire">;
+  /** Ticks that it starts at a time. */
+  readonly startsMax: number;
   readonly processId: string;
   readonly now: () => Date;
   /** Called with each tick that nothing was started for. */
@@ -95,7 +100,7 @@ function startLoop(deps: SchedulerDeps) {
 
   let timer: NodeJS.Timeout;
   const pollLater = (): void => {
-    const wait = POLL_MS - ((Date.now() - POLL_AFTER_MS) % POLL_MS);
+    const wait = Math.min(untilNext(POLL_MS, POLL_AFTER_MS), untilNext(MINUTE_MS, CROWD_AFTER_MS));
     timer = setTimeout(() => {
       pollLater();
       poll().catch((error: unknown) => report(log, error));
@@ -114,6 +119,11 @@ function startLoop(deps: SchedulerDeps) {
       await endWatch(db, deps.processId).catch((error: unknown) => report(log, error));
     },
   };
+}
+
+/** Milliseconds until the next time that lies `afterMs` after a multiple of `everyMs`. */
+function untilNext(everyMs: number, afterMs: number): number {
+  return everyMs - ((Date.now() - afterMs) % everyMs);
 }
 
 /** Creates work that is done once at a time. Started while it is under way, it is done again after that. */

@@ -1,4 +1,5 @@
-import { type DecidedTick, MISSED, PAUSED, type Ticks } from "../../activities/ticks.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type DecidedTick, type FiringOutcome, MISSED, PAUSED, type Ticks } from "../../activities/ticks.ts";
 import type { Db } from "../../db/connect.ts";
 import {
   type Accounted,
@@ -19,16 +20,22 @@ import {
   type TickPolicy,
 } from "../../domain/schedules/tick-plan.ts";
 import { forEachAtOnce } from "../../system/at-once.ts";
+import { withTimeout } from "../../system/with-timeout.ts";
 import type { Log } from "../log.ts";
 
 const PAGE = 100;
 /** Ticks of one schedule that are looked at together. */
 const TICKS_MAX = 2_000;
-const STARTS_MAX = 8;
+/** Whatever begins is waited for so long before the next one, so that it finds a slot; what takes longer is not. */
+const BEGUN_MS = 1_000;
+/** Where no slot is free, the next one is started after this time. */
+const CROWDED_MS = 50;
 
 export interface TickWatchDeps {
   readonly db: Db;
   readonly ticks: Pick<Ticks, "fire">;
+  /** Ticks that are started at a time. */
+  readonly startsMax: number;
   readonly now: () => Date;
   /** Called with each tick that nothing was started for. `ticks` reports the others. */
   readonly onTick?: (tick: DecidedTick) => void;
@@ -57,6 +64,13 @@ export async function accountForTicks(
   return unfired;
 }
 
+/** Waits until another execution may begin as soon as this one did. Many at a time would all go the long way through Temporal. */
+async function untilNext(fired: FiringOutcome): Promise<void> {
+  if (fired.kind !== "decided" || !fired.admitted) return;
+  if (fired.over === undefined) await sleep(CROWDED_MS);
+  else await withTimeout(fired.over, BEGUN_MS, () => undefined);
+}
+
 interface Planned {
   readonly schedule: StoredSchedule;
   readonly policy: TickPolicy;
@@ -79,11 +93,12 @@ async function accountForPage(
     deps.onTick?.({ ...tick, nominalAt, lateSeconds: (decidedAt.getTime() - nominalAt.getTime()) / 1_000 });
   const accounted: Accounted[] = [];
   let unfired = 0;
-  await forEachAtOnce(planned, STARTS_MAX, async ({ schedule, policy, ticks, accountedUntil }) => {
+  await forEachAtOnce(planned, deps.startsMax, async ({ schedule, policy, ticks, accountedUntil }) => {
     if (signal.aborted) return;
     try {
       for (const { at, result } of ticks) {
-        if (result.kind === "start") await deps.ticks.fire({ ...refOf(schedule), firedAt: at }, "repair");
+        if (result.kind === "start")
+          await untilNext(await deps.ticks.fire({ ...refOf(schedule), firedAt: at }, "repair"));
         if (result.kind === "start" && at >= look.watchedSince && schedule.spreadSeconds === 0) unfired += 1;
       }
       const lookAt = findNextLook(policy, { accountedUntil, until: schedule.until });

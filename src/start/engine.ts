@@ -16,7 +16,7 @@ import { answerFollowers } from "../executions/answering.ts";
 import { watchCeilings } from "../executions/ceilings.ts";
 import { createExecutions, startFromRecord, subscribeToCancels } from "../executions/executions.ts";
 import { createOwnExecutor } from "../executions/executor.ts";
-import { createHeadStart } from "../executions/head-start.ts";
+import { createHeadStart, type HeadStart } from "../executions/head-start.ts";
 import { startListener } from "../executions/listener.ts";
 import { createRemoteExecutor, takeOffers } from "../executions/offers.ts";
 import { createOtherHosts } from "../executions/other-hosts.ts";
@@ -41,6 +41,8 @@ import type { Programs } from "./host-programs.ts";
 import { drainMsMax } from "./lifecycle.ts";
 
 const now = (): Date => new Date();
+/** Ticks that the scheduler starts at a time, at most. Each takes a connection of the database for a moment. */
+const STARTS_MAX = 8;
 
 export interface EngineDeps {
   readonly settings: Settings;
@@ -80,6 +82,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   let isEndingHere: PythonControl["isEnding"] = () => false;
   let isHere: PythonControl["isHere"] = () => false;
   let ownSteps: ExecutionSteps | undefined;
+  let headStart: HeadStart | undefined;
   const admissions = createAdmissions({ db, log });
   const scheduler = createScheduler();
   const outbox = createNoticeOutbox({ db, log });
@@ -128,6 +131,10 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
     createExecutionId,
     now,
     startExecution: (executionId) => startFromRecord({ db, temporalClient }, executionId),
+    headStart: {
+      beginsAtOnce: (execution, commit) => headStart?.beginsAtOnce(execution, commit) === true,
+      begin: async (execution, commit) => headStart?.begin(execution, commit),
+    },
     onTick(tick) {
       onTick(tick);
       log.info({ event: "tick.decided", ...tick }, "A time that a schedule was due has its record.");
@@ -135,7 +142,7 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   });
   const schedules = createTemporalSchedules(connection, namespace);
   // Before the workers: whether the service was there when a tick was due is known before any is fired here.
-  await scheduler.open({ db, ticks, processId, onTick, log, now, schedules });
+  await scheduler.open({ db, ticks, startsMax: startsMaxOf(slotCount), processId, onTick, log, now, schedules });
   defer(() => scheduler.close());
 
   // Notices: what sends them, and what hands them to Temporal.
@@ -194,23 +201,15 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
   // What callers may ask of executions. Each begins at once, in this process or on a worker, and Temporal learns of it later.
   const others = runsPrograms ? undefined : openWorkersWatch({ db, log }, defer);
   const executor = others === undefined ? createOwnExecutor(steps) : createRemoteExecutor({ db, workers: others });
-  const headStart =
-    settings.TREADLE_ROLE === "worker"
-      ? undefined
-      : createHeadStart({
-          db,
-          temporalClient,
-          executor,
-          processId,
-          lagMax: { count: settings.TREADLE_STARTS_MAX, seconds: settings.TREADLE_STARTS_AGE_SECONDS },
-          log,
-        });
-  if (headStart !== undefined) defer(() => headStart.close());
+  const lagMax = { count: settings.TREADLE_STARTS_MAX, seconds: settings.TREADLE_STARTS_AGE_SECONDS };
+  const opened = createHeadStart({ db, temporalClient, executor, processId, lagMax, log });
+  headStart = opened;
+  defer(() => opened.close());
   const own = { slots: () => slotCount, waiting: slots.waiting };
   const executions = createExecutions({
     db,
     temporalClient,
-    headStart,
+    headStart: opened,
     listener,
     python,
     slots,
@@ -240,6 +239,11 @@ export async function openEngine(deps: EngineDeps, defer: Defer) {
       workers: others,
     },
   };
+}
+
+/** How many ticks the scheduler starts at a time: as many as can run here. */
+function startsMaxOf(slotCount: number): number {
+  return slotCount === 0 ? STARTS_MAX : Math.min(STARTS_MAX, slotCount);
 }
 
 /** Opens what offers executions to other hosts. */

@@ -59,7 +59,7 @@ async function look(now: Date): Promise<DecidedTick[]> {
   const told: DecidedTick[] = [];
   const deps = { db, ticks: aTickRoom(db, now), now: () => now, log: SILENT };
   await accountForTicks(
-    { ...deps, onTick: (tick) => void told.push(tick) },
+    { ...deps, startsMax: 8, onTick: (tick) => void told.push(tick) },
     { watchedSince: now, signal: new AbortController().signal },
   );
   return told;

@@ -57,7 +57,7 @@ test("figures of ticks, of those that nobody fired, count what became of each by
   const onTick = countTicks(registry);
   const room = aTickRoom(db, NOON);
   await accountForTicks(
-    { db, ticks: room, now: () => NOON, onTick, log: SILENT },
+    { db, ticks: room, startsMax: 8, now: () => NOON, onTick, log: SILENT },
     { watchedSince: NOON, signal: new AbortController().signal },
   );
   for (const tick of room.told) onTick(tick);

@@ -1,4 +1,4 @@
-import { createTicks, type DecidedTick, type Ticks } from "../../activities/ticks.ts";
+import { createTicks, type DecidedTick, type Ticks, type TicksDeps } from "../../activities/ticks.ts";
 import type { Db } from "../../db/connect.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import { release } from "../../db/ledger/credits.ts";
@@ -71,7 +71,7 @@ export async function commitSchedule(
 }
 
 /** Ticks with a clock that stands where the test sets it, and what they started and told. Prices are nothing an account feels. */
-export function aTickRoom(db: Db, now: Date, bounds = DEFAULT_BOUNDS) {
+export function aTickRoom(db: Db, now: Date, bounds = DEFAULT_BOUNDS, more: Partial<TicksDeps> = {}) {
   const clock = { now };
   const started: ExecutionId[] = [];
   const told: DecidedTick[] = [];
@@ -85,6 +85,7 @@ export function aTickRoom(db: Db, now: Date, bounds = DEFAULT_BOUNDS) {
     now: () => clock.now,
     startExecution: async (executionId) => void started.push(executionId),
     onTick: (tick) => void told.push(tick),
+    ...more,
   });
   return { ...ticks, clock, started, told };
 }

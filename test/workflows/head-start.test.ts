@@ -14,15 +14,17 @@ import { createHeadStart, type HeadStart } from "../../src/executions/head-start
 import { createLog } from "../../src/log.ts";
 import type { WorkflowStart } from "../../src/temporal/client.ts";
 import { createDiskStorage } from "../../storage/disk.ts";
-import { createSlots } from "../../system/slots.ts";
+import { createSlots, type Slots } from "../../system/slots.ts";
 import { aManifest, anAccount, anExecution, aWorkflow } from "../support/builders.ts";
 import { aDatabase, type TestDatabase } from "../support/postgres.ts";
+import { aScheduledWorkflow, aTickRoom, NINE, SINCE, secondsAfter, TEN } from "../support/schedules.ts";
 import { until } from "../support/until.ts";
 
 let database: TestDatabase;
 let db: Db;
 let dir: string;
 let steps: ExecutionSteps;
+let slots: Slots;
 let headStart: HeadStart | undefined;
 /** What Temporal was asked to start, and how it answers. */
 let asked: WorkflowStart[] = [];
@@ -37,6 +39,7 @@ beforeAll(async () => {
   db = database.db;
   dir = await mkdtemp(join(tmpdir(), "treadle-head-start-"));
   const spool = createSpool(join(dir, "spool"));
+  slots = createSlots({ count: 4 });
   ({ steps } = createActivities({
     db,
     prices: { perCpuSecond: microCredits(10_000), perExecution: microCredits(1_000) },
@@ -45,7 +48,7 @@ beforeAll(async () => {
     storage: await createDiskStorage({ dir: join(dir, "storage") }),
     smallBytesMax: 65_536,
     spool,
-    slots: createSlots({ count: 4 }),
+    slots,
     runProgram: async ({ executionId }) => {
       await spool.open(executionId);
       await spool.writeResult(executionId, { outputs: [], logPath: undefined, logBytes: 0 });
@@ -108,7 +111,7 @@ test("a head start, while Temporal refuses starts, ends what it begins, leaves T
   answer = refuse;
   const begun = await Promise.all([anAccepted(), anAccepted(), anAccepted(), anAccepted()]);
   const here = open();
-  for (const each of begun) here.begin(each, COMMIT);
+  for (const each of begun) void here.begin(each, COMMIT);
   await until(async () => (await Promise.all(begun.map(({ executionId }) => hasEnded(executionId)))).every(Boolean));
   await until(() => asked.length > 0);
   // Two at the most, and the others not at all: without the pause there would be a round each quarter of a second.
@@ -126,7 +129,7 @@ test("a head start, while Temporal stands still, closes once too many starts wai
   const begun = await Promise.all([anAccepted(), anAccepted()]);
   const here = open(2);
   expect(here.isOpen(COMMIT)).toBe(true);
-  for (const each of begun) here.begin(each, COMMIT);
+  for (const each of begun) void here.begin(each, COMMIT);
   await until(() => !here.isOpen(COMMIT));
   expect(here.backlog()).toEqual({ count: 2, ageSeconds: expect.any(Number) });
   await until(async () => asked.length > 2 || (await countWaiting()) === 0);
@@ -154,12 +157,35 @@ test("a head start takes what other processes left: all of it at first, and late
   ]);
 });
 
+test("a tick begins its execution before Temporal knows of it, and leaves it to Temporal where no slot is free", async () => {
+  answer = accept;
+  const here = open();
+  const { workflowId } = await aScheduledWorkflow(db, { since: SINCE });
+  const room = aTickRoom(db, secondsAfter(NINE, 1), undefined, { headStart: here, processId: "proc_a" });
+  const fired = await room.fire({ workflowId, firedAt: NINE }, "repair");
+  const { executionId, over } = fired.kind === "decided" ? fired : { executionId: null };
+  await over;
+  expect(await hasEnded(executionId as ExecutionId)).toBe(true);
+  await until(async () => (await countWaiting()) === 0);
+  expect(room.started).toEqual([]);
+  expect(asked).toMatchObject([{ executionId, trigger: "schedule", story: { status: "success" } }]);
+
+  room.clock.now = secondsAfter(TEN, 1);
+  // Four, and the one for whom nothing runs.
+  const taken = Array.from({ length: 5 }, (_, n) => slots.takeNow({ accountId: `acc_${n}` as AccountId, id: `${n}` }));
+  const later = await room.fire({ workflowId, firedAt: TEN }, "repair");
+  for (const giveBack of taken) giveBack?.();
+  expect(later).toMatchObject({ kind: "decided", outcome: "started", begins: undefined });
+  expect(room.started).toEqual([later.kind === "decided" ? later.executionId : ""]);
+  expect(await countWaiting()).toBe(0);
+});
+
 /** So many that have ended, and of which Temporal knows nothing. */
 async function someEnded(count: number): Promise<Awaited<ReturnType<typeof anAccepted>>[]> {
   answer = refuse;
   const begun = await Promise.all(Array.from({ length: count }, () => anAccepted()));
   const first = open();
-  for (const each of begun) first.begin(each, COMMIT);
+  for (const each of begun) void first.begin(each, COMMIT);
   await until(async () => (await Promise.all(begun.map(({ executionId }) => hasEnded(executionId)))).every(Boolean));
   await first.close();
   asked = [];
@@ -179,7 +205,7 @@ test("a head start that begins many executions tells Temporal of ended ones one 
   });
   answer = () => gate;
   // As many as in a burst of ten seconds. They have ended, so that each is over at once.
-  for (let round = 0; round < 10; round += 1) for (const each of begun) here.begin(each, COMMIT);
+  for (let round = 0; round < 10; round += 1) for (const each of begun) void here.begin(each, COMMIT);
   await until(() => asked.length > 0);
   await sleep(300);
   expect(asked).toHaveLength(1);
@@ -198,7 +224,7 @@ test("a head start that is telling Temporal of many lets the rest wait for a mom
   answer = () => gate;
   const here = open();
   await until(() => asked.length === 2);
-  for (const each of begun.slice(0, 2)) here.begin(each, COMMIT);
+  for (const each of begun.slice(0, 2)) void here.begin(each, COMMIT);
   answer = accept;
   release();
   await until(async () => (await countWaiting()) === 18);

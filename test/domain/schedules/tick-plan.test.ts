@@ -32,6 +32,7 @@ function policyOf(policy: Partial<TickPolicy> & { catchup: Catchup }): TickPolic
     enabled: true,
     maxLatenessSeconds: 7_200,
     jitterSeconds: 0,
+    spreadSeconds: 0,
     until: null,
     successorDueAt: null,
     ...policy,

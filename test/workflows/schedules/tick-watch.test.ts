@@ -38,7 +38,7 @@ async function look(now: Date, options: { watchedSince?: Date; fire?: () => Prom
     );
   const ticks = options.fire === undefined ? room : { fire: options.fire };
   const given = { watchedSince: options.watchedSince ?? now, signal: new AbortController().signal };
-  const unfired = await accountForTicks({ db, ticks, now: () => now, log }, given);
+  const unfired = await accountForTicks({ db, ticks, startsMax: 8, now: () => now, log }, given);
   return { unfired, started: room.started };
 }
 
@@ -78,18 +78,24 @@ test("ticks that nobody fired while the service was there, are started and count
 test("ticks of a crowd, which Temporal was told to fire later, are started, and say nothing against Temporal", async () => {
   const schedule = { catchup: "none", overlap: "allow", maxLatenessSeconds: 7_200 } as const;
   const crowd: WorkflowId[] = [];
-  for (let count = 0; count < 102; count++)
+  for (let count = 0; count < 27; count++)
     crowd.push((await aScheduledWorkflow(db, { since: SINCE, schedule })).workflowId);
   const apart = await aScheduledWorkflow(db, { since: SINCE, schedule: { ...schedule, cron: "1 9 * * *" } });
   const spreads = new Map<WorkflowId, number>();
   for (const schedule of await listSchedules(db, { after: "", limit: 10_000 }))
     spreads.set(schedule.workflowId, toDesired(schedule, SINCE).jitterSeconds);
-  const isSpread = (workflowId: WorkflowId): boolean => spreads.get(workflowId) === 300;
-  expect(crowd.map(isSpread)).toEqual([...Array<boolean>(100).fill(false), true, true]);
+  const isSpread = (workflowId: WorkflowId): boolean => spreads.get(workflowId) === 900;
+  expect(crowd.map(isSpread)).toEqual([...Array<boolean>(25).fill(false), true, true]);
   expect(spreads.get(apart.workflowId)).toBe(0);
-  await db.raw("update schedules set look_at = null where not workflow_id = any (?)", [crowd.slice(98)]);
+  // From the minute of their first tick on, those of the crowd alone are started.
+  const early = { watchedSince: SINCE };
+  expect((await look(new Date("2026-05-04T07:59:59.900Z"), early)).started).toEqual([]);
+  expect((await look(new Date("2026-05-04T08:00:00.250Z"), early)).started).toHaveLength(2);
+  expect(await recordOf(crowd[0] as WorkflowId)).toEqual([]);
+  expect(await recordOf(crowd[26] as WorkflowId)).toEqual(["08:00 started"]);
+  await db.raw("update schedules set look_at = null where not workflow_id = any (?)", [crowd.slice(23)]);
   const { unfired, started } = await look(minutesAfter(SINCE, 35), { watchedSince: SINCE });
-  expect({ unfired, started: started.length }).toEqual({ unfired: 2, started: 4 });
+  expect({ unfired, started: started.length }).toEqual({ unfired: 2, started: 2 });
 });
 
 test("a tick that is Temporal's to fire yet, is left alone until its time is over", async () => {
