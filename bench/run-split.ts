@@ -10,6 +10,7 @@ import { startPostgres } from "../src/setup/servers/postgres.ts";
 import { startTemporal } from "../src/setup/servers/temporal.ts";
 import { findCacheDir } from "../src/setup/servers/temporal-cache.ts";
 import { prepareServiceUser } from "../src/setup/user.ts";
+import { meterStart, openCpuMeter } from "./cpu-meter.ts";
 import { formatMs, toFigure } from "./figures.ts";
 import { startS3Server } from "./s3-server.ts";
 import { type BenchService, makeDataDir, type Published, publish, removeDataDir, startService } from "./service.ts";
@@ -26,18 +27,46 @@ const ROUNDS = Number(process.env.TREADLE_BENCH_ROUNDS ?? 300);
 const LOG_ROUNDS = Number(process.env.TREADLE_BENCH_LOG_ROUNDS ?? 40);
 const CALLERS = 8;
 const RATE_MS = 15_000;
+/** Quiet is who uses less than this of a core between two looks. */
+const QUIET_MS = 600;
+const LOOK_MS = 3_000;
 const PROGRAM = "def main(name):\n    return {'greeting': name}\n";
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 const serversDir = await makeDataDir();
 const user = await prepareServiceUser({ isRoot: process.getuid?.() === 0, report: say, run: runCommand });
 const servers = { env: {}, dataDir: serversDir, runAs: user, report: say, log: () => undefined };
-const postgres = await startPostgres(servers);
-const temporal = await startTemporal({ ...servers, env: process.env, cacheDir: findCacheDir(process.env) });
+const isMetered = openCpuMeter() !== undefined;
+const meters: Record<string, (() => number) | undefined> = {};
+const postgres = await metered("PostgreSQL", () => startPostgres(servers));
+const temporal = await metered("Temporal", () =>
+  startTemporal({ ...servers, env: process.env, cacheDir: findCacheDir(process.env) }),
+);
 const { host, user: role } = postgres.connection as { host: string; user: string };
 const db = connect(postgres.connection, { poolMax: 1, applicationName: "bench" });
 const dataDirs: string[] = [];
 const workers: ChildProcess[] = [];
+
+async function metered<Started>(name: string, start: () => Promise<Started>): Promise<Started> {
+  const { started, readMs } = await meterStart(start);
+  meters[name] = readMs;
+  return started;
+}
+
+/** Calls for a while, and answers the processor time that each part took of a call until all are quiet, in milliseconds. */
+async function countCosts(service: BenchService, workflow: Published): Promise<Record<string, number>> {
+  const read = () => Object.entries(meters).map(([name, readMs]) => ({ name, ms: readMs?.() ?? 0 }));
+  const before = read();
+  const calls = (await countRate(service, workflow)) * (RATE_MS / 1_000);
+  let now = read();
+  for (let busyMs = Number.POSITIVE_INFINITY; busyMs > QUIET_MS; ) {
+    const earlier = now;
+    await sleep(LOOK_MS);
+    now = read();
+    busyMs = now.reduce((sum, { ms }, index) => sum + ms - (earlier[index]?.ms ?? 0), 0);
+  }
+  return Object.fromEntries(now.map(({ name, ms }, index) => [name, (ms - (before[index]?.ms ?? 0)) / calls]));
+}
 
 /** What the processes of one installation share. Its small outputs are in the database, so that no bucket is needed. */
 async function anInstallation(name: string): Promise<Record<string, string>> {
@@ -126,9 +155,11 @@ async function measureFreshWorker(): Promise<number> {
 
 const [wholeEnv, splitEnv] = [await anInstallation("whole"), await anInstallation("split")];
 const whole = await startService({ dataDir: await aFolder(), env: wholeEnv });
-const api = await startService({ dataDir: await aFolder(), env: { ...splitEnv, TREADLE_ROLE: "api" } });
+const apiEnv = { ...splitEnv, TREADLE_ROLE: "api" };
+const apiDir = await aFolder();
+const api = await metered("api", () => startService({ dataDir: apiDir, env: apiEnv }));
 const workerEnv = { ...splitEnv, TREADLE_MASTER_KEY_FILE: join(api.dataDir, "keys/master") };
-await startWorker(workerEnv);
+await metered("worker with its programs", () => startWorker(workerEnv));
 const input = "name: { type: string }";
 const inWhole = await publish(whole.dataDir, input, PROGRAM);
 const inSplit = await publish(api.dataDir, input, PROGRAM);
@@ -146,6 +177,12 @@ say(`one process: ${formatMs(figures.whole)}`);
 say(`api and worker: ${formatMs(figures.split)}, ${ratio.toFixed(2)} × (goal: at most 1.3 ×)`);
 
 const rates = { whole: await countRate(whole, inWhole), oneWorker: await countRate(api, inSplit), twoWorkers: 0 };
+const costs = isMetered ? await countCosts(api, inSplit) : {};
+say(
+  `ms of a core for one run: ${Object.entries(costs)
+    .map(([name, ms]) => `${name} ${ms.toFixed(1)}`)
+    .join(", ")}`,
+);
 await startWorker(workerEnv);
 for (let warm = 0; warm < 20; warm += 1) await callOnce(api, inSplit);
 rates.twoWorkers = await countRate(api, inSplit);
@@ -172,5 +209,5 @@ const machine = `${availableParallelism()} cores, ${Math.round(totalmem() / 1024
 await mkdir(join(ROOT, "bench/results"), { recursive: true });
 await writeFile(
   join(ROOT, "bench/results", `${at.slice(0, 10)}-split.json`),
-  `${JSON.stringify({ at, machine, figures, ratio, rates, logs, freshMs, raw: times })}\n`,
+  `${JSON.stringify({ at, machine, figures, ratio, rates, costs, logs, freshMs, raw: times })}\n`,
 );
