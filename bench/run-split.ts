@@ -53,11 +53,9 @@ async function metered<Started>(name: string, start: () => Promise<Started>): Pr
   return started;
 }
 
-/** Calls for a while, and answers the processor time that each part took of a call until all are quiet, in milliseconds. */
-async function countCosts(service: BenchService, workflow: Published): Promise<Record<string, number>> {
+/** Milliseconds of a core so far, by part, once all are quiet: Temporal learns of most runs of a burst after it. */
+async function readWhenQuiet(): Promise<{ name: string; ms: number }[]> {
   const read = () => Object.entries(meters).map(([name, readMs]) => ({ name, ms: readMs?.() ?? 0 }));
-  const before = read();
-  const calls = (await countRate(service, workflow)) * (RATE_MS / 1_000);
   let now = read();
   for (let busyMs = Number.POSITIVE_INFINITY; busyMs > QUIET_MS; ) {
     const earlier = now;
@@ -65,6 +63,14 @@ async function countCosts(service: BenchService, workflow: Published): Promise<R
     now = read();
     busyMs = now.reduce((sum, { ms }, index) => sum + ms - (earlier[index]?.ms ?? 0), 0);
   }
+  return now;
+}
+
+/** Calls for a while, and answers the processor time that each part took of a call until all are quiet, in milliseconds. */
+async function countCosts(service: BenchService, workflow: Published): Promise<Record<string, number>> {
+  const before = await readWhenQuiet();
+  const calls = (await countRate(service, workflow)) * (RATE_MS / 1_000);
+  const now = await readWhenQuiet();
   return Object.fromEntries(now.map(({ name, ms }, index) => [name, (ms - (before[index]?.ms ?? 0)) / calls]));
 }
 
