@@ -9,10 +9,16 @@ import type { HostedCommit } from "./host-lacks.ts";
 import type { WorkersWatch } from "./presence.ts";
 
 /**
- * Lets workers carry out executions, for a process that runs none. Each is offered to one worker that can begin it, by turns. An
- * offer that nobody takes is no loss: its workflow is started a second later.
+ * Lets workers carry out executions, for a process that runs none. Each is offered to one worker that can run it, by turns. It may
+ * wait there for a slot, as it would wherever its workflow went. An offer that nobody takes is no loss: its workflow is started a second later.
  */
-export function createRemoteExecutor({ db, workers }: { db: Db; workers: Pick<WorkersWatch, "listOpen"> }): Executor {
+export function createRemoteExecutor({
+  db,
+  workers,
+}: {
+  db: Db;
+  workers: Pick<WorkersWatch, "listOpen" | "hasFree">;
+}): Executor {
   let turn = 0;
   const chooseHost = (commit: HostedCommit): string | undefined => {
     const open = workers.listOpen(commit);
@@ -21,7 +27,7 @@ export function createRemoteExecutor({ db, workers }: { db: Db; workers: Pick<Wo
   };
   return {
     isOpen: (commit) => workers.listOpen(commit).length > 0,
-    canBegin: (_execution, commit) => workers.listOpen(commit).length > 0,
+    canBegin: (_execution, commit) => workers.hasFree(commit),
     lead: () => undefined,
     chooseHost,
     async execute({ executionId, accountId }, commit) {

@@ -78,8 +78,13 @@ export interface WorkersWatch extends Repeating {
   ceilings(): HostCeilings | undefined;
   /** Returns why no host can give a program scratch folders on disk; undefined where one can, and where no host is known. */
   scratchProblem(): string | undefined;
-  /** Lists the hosts that can begin a program of a commit now, as far as they have said. Where it gets more on some, only these. */
+  /**
+   * Lists the hosts that can run a program of a commit, as far as they have said. Where it gets more on some, only these, and of these
+   * only those where nothing waits, if there are any.
+   */
   listOpen(commit: HostedCommit): readonly string[];
+  /** Returns whether nothing waits on one of those. */
+  hasFree(commit: HostedCommit): boolean;
   /** Returns how many programs run at a time on all of them; undefined where no host is known. */
   slots(): number | undefined;
   /** Returns how many executions wait for a slot: of one account, or of all. */
@@ -109,6 +114,18 @@ export function watchWorkers({ db, log }: { db: Db; log: Log }): WorkersWatch {
     const problems = known.map(({ programs }) => programs && find(programs));
     return problems.includes(undefined) ? undefined : (problems[0] ?? undefined);
   };
+  const listAble = (commit: HostedCommit): { readonly hostId: string; readonly waiting: number }[] => {
+    const highest = findHighest(known);
+    return known.flatMap(({ hostId, draining, programs }) =>
+      programs !== null &&
+      !draining &&
+      findLack(programs, commit) === undefined &&
+      givesMost(programs.offers, commit.manifest.limits, highest)
+        ? [{ hostId, waiting: programs.waiting }]
+        : [],
+    );
+  };
+  const isFree = ({ waiting }: { readonly waiting: number }): boolean => waiting === 0;
   return {
     close: looking.close,
     problemOf(commit) {
@@ -116,17 +133,11 @@ export function watchWorkers({ db, log }: { db: Db; log: Log }): WorkersWatch {
       return problem && `No worker can run it. One says: ${problem}`;
     },
     listOpen(commit) {
-      const highest = findHighest(known);
-      return known.flatMap(({ hostId, draining, programs }) =>
-        programs !== null &&
-        !draining &&
-        programs.waiting === 0 &&
-        findLack(programs, commit) === undefined &&
-        givesMost(programs.offers, commit.manifest.limits, highest)
-          ? [hostId]
-          : [],
-      );
+      const able = listAble(commit);
+      const free = able.filter(isFree);
+      return (free.length > 0 ? free : able).map(({ hostId }) => hostId);
     },
+    hasFree: (commit) => listAble(commit).some(isFree),
     networkProblem: () => findShared(({ lacks }) => lacks.networkProblem ?? undefined),
     scratchProblem: () => findShared(({ lacks }) => lacks.scratchProblem ?? undefined),
     pythons: () =>

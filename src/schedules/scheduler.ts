@@ -16,7 +16,7 @@ const POLL_MS = 10_000;
  * that those it did not fire start soon.
  */
 const POLL_AFTER_MS = ((LEFT_TO_TEMPORAL_SECONDS + LOOK_AFTER_SECONDS) * 1_000) % POLL_MS;
-/** Those of a crowd are not left to Temporal: it is told to fire them later. */
+/** Those of a crowd are not left to Temporal, which fires them later. */
 const CROWD_AFTER_MS = 250;
 const MINUTE_MS = 60_000;
 /** How often Temporal's schedules are compared with those declared. */

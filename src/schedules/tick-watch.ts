@@ -26,7 +26,7 @@ import type { Log } from "../log.ts";
 const PAGE = 100;
 /** Ticks of one schedule that are looked at together. */
 const TICKS_MAX = 2_000;
-/** Whatever begins is waited for so long before the next one, so that it finds a slot; what takes longer is not. */
+/** The next tick is started when the execution of one has ended, so that it finds a slot, or after this time. */
 const BEGUN_MS = 1_000;
 /** Where no slot is free, the next one is started after this time. */
 const CROWDED_MS = 50;

@@ -129,6 +129,18 @@ async function look() {
   return watch;
 }
 
+test("an execution is offered to the workers where nothing waits, and to all that can run it where some wait everywhere", async () => {
+  await queryRows(db, "delete from hosts");
+  const busy: Partial<HostWord> = { programs: { slots: 2, running: 2, waiting: 3, lacks: ALL, offers: OFFERS } };
+  await say("one", ALL, 60, busy);
+  await say("two", ALL);
+  expect((await look()).listOpen(hello)).toEqual(["two"]);
+  expect((await look()).hasFree(hello)).toBe(true);
+  await say("two", ALL, 60, busy);
+  expect((await look()).listOpen(hello)).toEqual(["one", "two"]);
+  expect((await look()).hasFree(hello)).toBe(false);
+});
+
 test("a Python that no worker has is a problem; those of all workers are known, and so is the most that a program gets on one", async () => {
   await queryRows(db, "delete from hosts");
   expect([(await look()).pythons(), (await look()).ceilings()]).toEqual([undefined, undefined]);
