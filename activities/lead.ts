@@ -11,7 +11,7 @@ export interface LedExecution {
 }
 
 /** The commit that an execution is to run. */
-export interface LedCommit {
+export interface RunCommit {
   readonly manifest: Manifest;
   readonly workflowId: WorkflowId;
   readonly commitId: CommitId;

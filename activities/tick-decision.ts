@@ -17,7 +17,7 @@ import { findDeclaredSchedule, MAIN_SCHEDULE, type ScheduleRef } from "../domain
 import { decideOverlap, QUEUED_TICKS_MAX } from "../domain/schedules/overlap.ts";
 import { resolvePayload, type TickTimes } from "../domain/schedules/tick-values.ts";
 import type { TickOutcome } from "../domain/schedules/ticks.ts";
-import type { LedCommit, LedExecution } from "./lead.ts";
+import type { LedExecution, RunCommit } from "./lead.ts";
 
 /** Who is noted as having asked when a tick cancels the executions before it. */
 const CANCELLED_BY = "schedule";
@@ -37,9 +37,9 @@ export interface DecisionDeps {
 
 export interface TickHeadStart {
   /** Whether an execution of a commit would begin now. It is recorded with `headStart` then. */
-  beginsAtOnce(execution: LedExecution, commit: LedCommit): boolean;
+  beginsAtOnce(execution: LedExecution, commit: RunCommit): boolean;
   /** Begins one that was recorded so. Resolves when it has ended, or is left to its workflow; never rejects. */
-  begin(execution: LedExecution, commit: LedCommit): Promise<void>;
+  begin(execution: LedExecution, commit: RunCommit): Promise<void>;
 }
 
 /** What became of a tick that may start. `admitted`: its execution is to be started now. */
@@ -49,7 +49,7 @@ export interface Decision {
   readonly executionId: ExecutionId | null;
   readonly admitted: boolean;
   /** Set where it was recorded with `headStart`, and is to be begun now. */
-  readonly begins?: { readonly execution: LedExecution; readonly commit: LedCommit } | undefined;
+  readonly begins?: { readonly execution: LedExecution; readonly commit: RunCommit } | undefined;
 }
 
 /**

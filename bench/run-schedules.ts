@@ -73,7 +73,7 @@ for (const count of BURSTS) {
   );
   bursts.push({ count, ...burst, cpuSeconds });
   say(
-    `${count} due at one minute: ${JSON.stringify(burst.outcomes)}, ${burst.executions} executions; started after p50 ${burst.started.p50.toFixed(1)} s, the last after ${burst.lastStarted.toFixed(1)} s (goal for 1,000: at most 60 s), all over after ${burst.lastOver.toFixed(1)} s; ${burst.repaired} not fired by Temporal in time`,
+    `${count} due at one minute: ${JSON.stringify(burst.outcomes)}, ${burst.executions} executions; started after p50 ${burst.started.p50.toFixed(1)} s, the last after ${burst.lastStarted.toFixed(1)} s (goal for 1,000: at most 15 s; for 10,000: 150 s), all over after ${burst.lastOver.toFixed(1)} s; ${burst.repaired} not fired by Temporal in time`,
   );
   say(`  CPU, s: ${JSON.stringify(cpuSeconds)}`);
 }

@@ -164,21 +164,20 @@ async function receive(folders: Folders, target: string, metered: Meter): Promis
  */
 async function writeContent(file: FileHandle, chunks: AsyncIterable<Buffer>): Promise<void> {
   const sync = syncEarly(file);
-  const count = async function* (): AsyncGenerator<Buffer, void> {
-    for await (const chunk of chunks) {
-      sync.note(chunk.length);
-      yield chunk;
-    }
+  const write = (bytes: Buffer, done: (error?: Error) => void): void => {
+    const written = (): void => {
+      sync.note(bytes.length);
+      done();
+    };
+    file.writeFile(bytes).then(written, done);
   };
-  const write = (bytes: Buffer, done: (error?: Error) => void): void =>
-    void file.writeFile(bytes).then(() => done(), done);
   // A stream of the file's own would have to close it.
   const sink = new Writable({
     highWaterMark: WRITE_BYTES,
     write: (chunk: Buffer, _encoding, done) => write(chunk, done),
     writev: (chunks, done) => write(Buffer.concat(chunks.map(({ chunk }) => chunk as Buffer)), done),
   });
-  await pipeline(count, sink);
+  await pipeline(chunks, sink);
   await sync.settle();
   await file.datasync();
 }

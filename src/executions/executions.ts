@@ -1,11 +1,10 @@
 import type { PythonControl } from "../../activities/index.ts";
-import type { Begun, Lead, LedExecution } from "../../activities/lead.ts";
+import type { Begun, Lead, LedExecution, RunCommit } from "../../activities/lead.ts";
 import type { Db } from "../../db/connect.ts";
 import { CANCEL_REQUESTED, findStartable, isBetweenAttempts } from "../../db/executions/executions.ts";
 import type { Subscription } from "../../db/subscription.ts";
 import type { ExecutionResult, Trigger } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
-import type { Manifest } from "../../domain/manifest/manifest.ts";
 import type { Slots } from "../../system/slots.ts";
 import type { Log } from "../log.ts";
 import type { TemporalClient } from "../temporal/client.ts";
@@ -18,13 +17,6 @@ const QUEUE_PER_SLOT = 50;
 const RETRY_AFTER_SECONDS = 5;
 /** A full disk is not emptied within seconds. */
 const DISK_RETRY_AFTER_SECONDS = 30;
-
-/** A commit that is to run somewhere. */
-export interface RunCommit {
-  readonly manifest: Manifest;
-  readonly workflowId: WorkflowId;
-  readonly commitId: CommitId;
-}
 
 /** Executions for those who accept calls: start, wait, cancel, and whether there is room for another program. */
 export interface Executions {
@@ -86,8 +78,7 @@ export function createExecutions(deps: {
   db: Db;
   temporalClient: TemporalClient;
   listener: Listener;
-  /** Absent in a process that takes no calls. */
-  headStart: HeadStart | undefined;
+  headStart: HeadStart;
   /** The programs of this process; absent in a process that only answers HTTP. */
   python: Pick<PythonControl, "stop"> | undefined;
   slots: Slots;
@@ -101,10 +92,10 @@ export function createExecutions(deps: {
   endStranded: (executionId: ExecutionId) => Promise<void>;
 }): Executions {
   return {
-    beginsAtOnce: (commit) => deps.headStart?.isOpen(commit) === true,
-    lead: (execution) => deps.headStart?.lead(execution),
-    chooseHost: (commit) => deps.headStart?.chooseHost(commit),
-    begin: (execution, commit, begun) => void deps.headStart?.begin(execution, commit, begun),
+    beginsAtOnce: (commit) => deps.headStart.isOpen(commit),
+    lead: (execution) => deps.headStart.lead(execution),
+    chooseHost: (commit) => deps.headStart.chooseHost(commit),
+    begin: (execution, commit, begun) => void deps.headStart.begin(execution, commit, begun),
     async start(input) {
       await deps.temporalClient.start(input);
     },

@@ -1,21 +1,20 @@
 import type { ExecutionSteps } from "../../activities/index.ts";
-import type { Begun, Lead, LedExecution } from "../../activities/lead.ts";
-import type { HostedCommit } from "./host-lacks.ts";
+import type { Begun, Lead, LedExecution, RunCommit } from "../../activities/lead.ts";
 
 /** What carries out executions before Temporal knows of them. */
 export interface Executor {
   /** Whether it can begin one of a commit now, as far as it knows. */
-  isOpen(commit: HostedCommit): boolean;
+  isOpen(commit: RunCommit): boolean;
   /** Whether an execution of a commit would begin now, as far as it knows. */
-  canBegin(execution: LedExecution, commit: HostedCommit): boolean;
+  canBegin(execution: LedExecution, commit: RunCommit): boolean;
   /** Takes a slot for an execution that is about to be recorded with it; undefined when none is free, or none is here. */
   lead(execution: LedExecution): Lead | undefined;
   /** Chooses the host that an execution is offered to as it is recorded. Undefined: none can begin it, or this one carries it out. */
-  chooseHost(commit: HostedCommit): string | undefined;
+  chooseHost(commit: RunCommit): string | undefined;
   /**
    * Carries out an execution that was recorded. Rejects when its workflow has to be started now. `begun`: its first attempt is open.
    */
-  execute(execution: LedExecution, commit: HostedCommit, begun?: Begun): Promise<void>;
+  execute(execution: LedExecution, commit: RunCommit, begun?: Begun): Promise<void>;
 }
 
 /** Carries out executions in this process. */

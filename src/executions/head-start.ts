@@ -1,4 +1,4 @@
-import type { Begun, Lead, LedExecution } from "../../activities/lead.ts";
+import type { Begun, Lead, LedExecution, RunCommit } from "../../activities/lead.ts";
 import type { Db } from "../../db/connect.ts";
 import { findStartable } from "../../db/executions/executions.ts";
 import {
@@ -15,7 +15,6 @@ import { withTimeout } from "../../system/with-timeout.ts";
 import type { Log } from "../log.ts";
 import type { TemporalClient } from "../temporal/client.ts";
 import type { Executor } from "./executor.ts";
-import type { HostedCommit } from "./host-lacks.ts";
 import { createStartPace } from "./start-pace.ts";
 
 /** An execution that takes longer than this is driven by its workflow from then on. */
@@ -48,18 +47,18 @@ export interface HeadStartDeps {
 
 export interface HeadStart {
   /** Whether the next execution of a commit may begin before Temporal knows of it. */
-  isOpen(commit: HostedCommit): boolean;
+  isOpen(commit: RunCommit): boolean;
   /** Whether an execution of a commit would begin now, before Temporal knows of it. */
-  beginsAtOnce(execution: LedExecution, commit: HostedCommit): boolean;
+  beginsAtOnce(execution: LedExecution, commit: RunCommit): boolean;
   /** Takes a slot for an execution that is about to be recorded with it; undefined when none is free now. */
   lead(execution: LedExecution): Lead | undefined;
   /** Chooses the host that an execution is offered to as it is recorded; undefined when it is not to be offered so. */
-  chooseHost(commit: HostedCommit): string | undefined;
+  chooseHost(commit: RunCommit): string | undefined;
   /**
    * Carries out an execution that was recorded with `headStart`. Resolves when it has ended, or is left to its workflow; never
    * rejects. `begun`: its first attempt is open, or it was offered as it was recorded.
    */
-  begin(execution: LedExecution, commit: HostedCommit, begun?: Begun | "offered"): Promise<void>;
+  begin(execution: LedExecution, commit: RunCommit, begun?: Begun | "offered"): Promise<void>;
   /** The starts that Temporal has yet to learn of, as last counted. */
   backlog(): StartBacklog;
   /** Waits half a second for starts under way: the row of one that hangs is there for the next process. */
@@ -144,7 +143,7 @@ export function createHeadStart(deps: HeadStartDeps): HeadStart {
     everyMs: OTHERS_MS,
     onError: (error) => log.warn({ event: "fault", error }, "Temporal could not be told of executions yet."),
   });
-  const isOpen = (commit: HostedCommit): boolean =>
+  const isOpen = (commit: RunCommit): boolean =>
     backlog.count < lagMax.count && backlog.ageSeconds < lagMax.seconds && executor.isOpen(commit);
   return {
     isOpen,

@@ -1,6 +1,6 @@
+import type { RunCommit } from "../../activities/lead.ts";
 import { findHostProblem, type HostAbilities } from "../../activities/program.ts";
 import type { HostLacks, HostPrograms } from "../../db/executions/hosts.ts";
-import type { CommitId, WorkflowId } from "../../domain/ids.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import type { CommitEnvironments } from "../../environments/commit-environments.ts";
 import { findScratchLack, type ScratchDisks } from "./scratch-disks.ts";
@@ -8,17 +8,10 @@ import { findScratchLack, type ScratchDisks } from "./scratch-disks.ts";
 /** More are found out when they are run. */
 const COMMITS_MAX = 100;
 
-/** A commit that is to run on a host. */
-export interface HostedCommit {
-  readonly manifest: Manifest;
-  readonly workflowId: WorkflowId;
-  readonly commitId: CommitId;
-}
-
 /** What programs lack on this host. */
 export interface OwnLacks {
   /** Returns why no program of a commit can begin here; undefined when it can. */
-  problemOf(commit: HostedCommit): string | undefined;
+  problemOf(commit: RunCommit): string | undefined;
   /** Whether there is anything that a program might need and not find. */
   hasAny(): boolean;
   /** Returns why no program can have a network here; undefined when one can. */
@@ -66,7 +59,7 @@ export function createHostLacks(abilities: OwnAbilities | undefined): OwnLacks {
 /** Returns why no program of a commit can begin on a host that lacks something; undefined when it can. */
 export function findLack(
   { lacks, offers }: Pick<HostPrograms, "lacks" | "offers">,
-  { manifest, workflowId, commitId }: HostedCommit,
+  { manifest, workflowId, commitId }: RunCommit,
 ): string | undefined {
   const networkProblem = (): string | undefined => lacks.networkProblem ?? undefined;
   const ofCommit = lacks.commits.find((each) => each.commitId === commitId && each.workflowId === workflowId);

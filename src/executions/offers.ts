@@ -1,11 +1,10 @@
 import type { ExecutionSteps } from "../../activities/index.ts";
-import type { LedExecution } from "../../activities/lead.ts";
+import type { LedExecution, RunCommit } from "../../activities/lead.ts";
 import type { Db } from "../../db/connect.ts";
 import { EXECUTION_OFFERED, type Offer, offerExecution } from "../../db/executions/offers.ts";
 import type { Subscription } from "../../db/subscription.ts";
 import type { Log } from "../log.ts";
 import { carryOut, type Executor } from "./executor.ts";
-import type { HostedCommit } from "./host-lacks.ts";
 import type { WorkersWatch } from "./presence.ts";
 
 /**
@@ -20,7 +19,7 @@ export function createRemoteExecutor({
   workers: Pick<WorkersWatch, "listOpen" | "hasFree">;
 }): Executor {
   let turn = 0;
-  const chooseHost = (commit: HostedCommit): string | undefined => {
+  const chooseHost = (commit: RunCommit): string | undefined => {
     const open = workers.listOpen(commit);
     turn += 1;
     return open[turn % open.length];

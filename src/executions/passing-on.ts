@@ -1,4 +1,4 @@
-import type { LedExecution } from "../../activities/lead.ts";
+import type { LedExecution, RunCommit } from "../../activities/lead.ts";
 import type { PassOn } from "../../activities/passing-on.ts";
 import { findCommit } from "../../db/commits/commits.ts";
 import type { Db } from "../../db/connect.ts";
@@ -7,7 +7,7 @@ import { type HostCeilings, type HostPrograms, type HostRow, listHosts } from ".
 import { offerExecution } from "../../db/executions/offers.ts";
 import type { Manifest } from "../../domain/manifest/manifest.ts";
 import { type CeilingsWatch, findHighest, givesMost } from "./ceilings.ts";
-import { findLack, type HostedCommit, type OwnLacks } from "./host-lacks.ts";
+import { findLack, type OwnLacks } from "./host-lacks.ts";
 
 type RunningHost = HostRow & { readonly programs: HostPrograms };
 
@@ -52,7 +52,7 @@ export function createPassOn({ db, hostId, lacks, ceilings, others }: PassingOnD
   return { isWanted: () => lacks !== undefined && (lacks.hasAny() || others?.areHigher() === true), offer };
 }
 
-function canBegin({ present, draining, programs }: HostRow, commit: HostedCommit): boolean {
+function canBegin({ present, draining, programs }: HostRow, commit: RunCommit): boolean {
   return present && !draining && programs !== null && findLack(programs, commit) === undefined;
 }
 

@@ -1,3 +1,4 @@
+import type { RunCommit } from "../../activities/lead.ts";
 import type { Db } from "../../db/connect.ts";
 import {
   endPresence,
@@ -15,7 +16,7 @@ import { type Repeating, repeat } from "../../system/repeating.ts";
 import { withTimeout } from "../../system/with-timeout.ts";
 import type { Log } from "../log.ts";
 import { findHighest, givesMost } from "./ceilings.ts";
-import { findLack, type HostedCommit } from "./host-lacks.ts";
+import { findLack } from "./host-lacks.ts";
 
 /** How long a host counts as there after it has said so; sooner where hosts are given up sooner. */
 const PRESENT_SECONDS = 60;
@@ -69,7 +70,7 @@ export function startPresence(deps: {
 /** The hosts that run programs, as a process knows them that runs none. */
 export interface WorkersWatch extends Repeating {
   /** Returns why no host can begin a program of a commit; undefined where one can, and where no host is known. */
-  problemOf(commit: HostedCommit): string | undefined;
+  problemOf(commit: RunCommit): string | undefined;
   /** Returns why no host can give a program a network; undefined where one can, and where no host is known. */
   networkProblem(): string | undefined;
   /** Lists the versions of Python that some host has; undefined where no host is known. */
@@ -82,9 +83,9 @@ export interface WorkersWatch extends Repeating {
    * Lists the hosts that can run a program of a commit, as far as they have said. Where it gets more on some, only these, and of these
    * only those where nothing waits, if there are any.
    */
-  listOpen(commit: HostedCommit): readonly string[];
+  listOpen(commit: RunCommit): readonly string[];
   /** Returns whether nothing waits on one of those. */
-  hasFree(commit: HostedCommit): boolean;
+  hasFree(commit: RunCommit): boolean;
   /** Returns how many programs run at a time on all of them; undefined where no host is known. */
   slots(): number | undefined;
   /** Returns how many executions wait for a slot: of one account, or of all. */
@@ -114,7 +115,7 @@ export function watchWorkers({ db, log }: { db: Db; log: Log }): WorkersWatch {
     const problems = known.map(({ programs }) => programs && find(programs));
     return problems.includes(undefined) ? undefined : (problems[0] ?? undefined);
   };
-  const listAble = (commit: HostedCommit): { readonly hostId: string; readonly waiting: number }[] => {
+  const listAble = (commit: RunCommit): { readonly hostId: string; readonly waiting: number }[] => {
     const highest = findHighest(known);
     return known.flatMap(({ hostId, draining, programs }) =>
       programs !== null &&

@@ -65,7 +65,7 @@ export async function accountForTicks(
 }
 
 /** Waits until another execution may begin as soon as this one did. Many at a time would all go the long way through Temporal. */
-async function untilNext(fired: FiringOutcome): Promise<void> {
+async function waitForRoom(fired: FiringOutcome): Promise<void> {
   if (fired.kind !== "decided" || !fired.admitted) return;
   if (fired.over === undefined) await sleep(CROWDED_MS);
   else await withTimeout(fired.over, BEGUN_MS, () => undefined);
@@ -98,7 +98,7 @@ async function accountForPage(
     try {
       for (const { at, result } of ticks) {
         if (result.kind === "start")
-          await untilNext(await deps.ticks.fire({ ...refOf(schedule), firedAt: at }, "repair"));
+          await waitForRoom(await deps.ticks.fire({ ...refOf(schedule), firedAt: at }, "repair"));
         if (result.kind === "start" && at >= look.watchedSince && schedule.spreadSeconds === 0) unfired += 1;
       }
       const lookAt = findNextLook(policy, { accountedUntil, until: schedule.until });
