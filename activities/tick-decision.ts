@@ -1,12 +1,18 @@
 import type { Db } from "../db/connect.ts";
-import { acceptExecution, type Conditions, type NewExecution, WAITING_MAX } from "../db/executions/acceptance.ts";
+import {
+  acceptExecution,
+  type Conditions,
+  type NewExecution,
+  type StartedTick,
+  WAITING_MAX,
+} from "../db/executions/acceptance.ts";
 import { requestCancel } from "../db/executions/executions.ts";
 import { isStorageFull } from "../db/executions/kept-bytes.ts";
 import { recordRefusedExecution } from "../db/executions/refused.ts";
 import { releaseAll } from "../db/ledger/credits.ts";
-import { listScheduledUnderWay, noteNominalTimes, type TickTarget } from "../db/schedules/ticks.ts";
+import type { TickGround, TickTarget } from "../db/schedules/ticks.ts";
 import { chargeMax, microCredits, type Prices } from "../domain/credits.ts";
-import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
+import type { ExecutionId } from "../domain/ids.ts";
 import { limitsWithin, type ManifestBounds } from "../domain/manifest/bounds.ts";
 import { findJsonTexts, flattenBody, parseInputs, splitBody } from "../domain/manifest/inputs.ts";
 import type { JsonObject } from "../domain/manifest/json-values.ts";
@@ -52,28 +58,34 @@ export interface Decision {
   readonly begins?: { readonly execution: LedExecution; readonly commit: RunCommit } | undefined;
 }
 
+/** Takes back what its transaction wrote: another firing has recorded the tick. */
+export class RecordedMeanwhile extends Error {
+  override readonly name = "RecordedMeanwhile";
+
+  constructor() {
+    super("Another firing recorded the tick at the same time.");
+  }
+}
+
 /**
- * Starts the execution for a tick, with the payload of the workflow's latest commit. Returns a refusal when the account
- * lacks credits, the workflow is at its concurrency limit, or the overlap policy blocks it. Ticks of the clock wait
- * only for ticks of the clock, and backfills (`backfilled`) only for backfills. In the caller's transaction, who has
- * locked the schedule and records the tick.
+ * Starts the execution for a tick, with the payload of the workflow's latest commit, and records the tick with it. Returns a refusal
+ * when the account lacks credits, the workflow is at its concurrency limit, or the overlap policy blocks it: that the caller records.
+ * Ticks of the clock wait only for ticks of the clock, and backfills only for backfills. In the caller's transaction, who has locked
+ * the schedule. Throws RecordedMeanwhile.
  */
 export async function decideTick(
   tx: Db,
   deps: DecisionDeps,
-  given: {
-    workflowId: WorkflowId;
-    scheduleName: string;
-    overlap: Overlap;
-    target: TickTarget | undefined;
-    tick: TickTimes;
-    backfilled: boolean;
+  given: Required<ScheduleRef> & {
+    readonly overlap: Overlap;
+    readonly ground: TickGround;
+    readonly tick: StartedTick;
   },
 ): Promise<Decision> {
-  const { workflowId, scheduleName, overlap, target, tick, backfilled } = given;
-  const execution = describeExecution(deps, { workflowId, scheduleName, target, tick });
+  const { workflowId, overlap, ground, tick } = given;
+  const execution = describeExecution(deps, { ...given, target: ground.target });
   if (typeof execution === "string") return ended("no_commit", execution);
-  const { available, manifest } = target as TickTarget;
+  const { available, manifest, kept } = ground.target as TickTarget;
   if (available < execution.chargeMax) {
     await recordRefusedExecution(tx, execution, { available: microCredits(available) });
     return {
@@ -81,18 +93,21 @@ export async function decideTick(
       executionId: execution.id,
     };
   }
-  if (isStorageFull((target as TickTarget).kept, deps.keptBytesMax))
+  if (isStorageFull(kept, deps.keptBytesMax))
     return ended("refused_storage", "The account kept as many bytes as it may.");
-  const refusal = await makeRoom(tx, { workflowId, scheduleName, overlap, backfilled });
+  const refusal = await makeRoom(tx, overlap, ground);
   if (refusal !== undefined) return ended("skipped_overlap", refusal);
   const { concurrency } = manifest as Manifest;
   const led = { executionId: execution.id, accountId: execution.accountId };
   const commit = { workflowId, commitId: execution.commitId, manifest: manifest as Manifest };
   const headStart = deps.headStart?.beginsAtOnce(led, commit) === true;
-  const conditions = { ...conditionsOf(concurrency, overlap), backfilled };
-  const acceptance = await acceptExecution(tx, Object.assign(execution, { headStart }), conditions);
+  const acceptance = await acceptExecution(
+    tx,
+    { ...execution, headStart, tick },
+    conditionsOf(concurrency, overlap, tick),
+  );
   if (acceptance.kind === "accepted") {
-    await noteNominalTimes(tx, execution.id, tick);
+    if (!acceptance.recorded) throw new RecordedMeanwhile();
     const { admitted } = acceptance;
     const begins = headStart && admitted ? { execution: led, commit } : undefined;
     return { outcome: "started", reason: "", executionId: execution.id, admitted, begins };
@@ -105,7 +120,11 @@ function ended(outcome: TickOutcome, reason: string): Decision {
   return { outcome, reason, executionId: null, admitted: false };
 }
 
-function conditionsOf(concurrency: Manifest["concurrency"], overlap: Overlap): Conditions {
+function conditionsOf(
+  concurrency: Manifest["concurrency"],
+  overlap: Overlap,
+  { source }: Pick<StartedTick, "source">,
+): Conditions {
   return {
     idempotency: null,
     rates: { key: null, account: null },
@@ -114,6 +133,7 @@ function conditionsOf(concurrency: Manifest["concurrency"], overlap: Overlap): C
       waitingMax: concurrency.whenFull === "queue" ? WAITING_MAX : 0,
     },
     follows: overlap !== "allow",
+    backfilled: source === "backfill",
   };
 }
 
@@ -167,17 +187,15 @@ function leaveOut(payload: JsonObject, names: ReadonlyMap<string, string>): Json
 /** Does with the executions of earlier ticks what the policy says. Answers why the tick must be skipped for them, if it must. */
 async function makeRoom(
   tx: Db,
-  { overlap, ...given }: Required<ScheduleRef> & { overlap: Overlap; backfilled: boolean },
+  overlap: Overlap,
+  { underWay, waiting }: Pick<TickGround, "underWay" | "waiting">,
 ): Promise<string | undefined> {
   if (overlap === "allow") return undefined;
-  const earlier = await listScheduledUnderWay(tx, given);
-  const waiting = earlier.filter(({ waits }) => waits).map(({ id }) => id);
-  const underWay = earlier.filter(({ waits }) => !waits).map(({ id }) => id);
   const decision = decideOverlap(overlap, { executions: underWay, queuedCount: waiting.length });
   if (decision.kind === "skip") {
     return overlap === "queue"
       ? `${QUEUED_TICKS_MAX} earlier ticks were waiting already.`
-      : `${earlier[0]?.id} of an earlier tick was still under way.`;
+      : `${underWay[0] ?? waiting[0]} of an earlier tick was still under way.`;
   }
   if (decision.kind === "cancel") await cancelEarlier(tx, { waiting, underWay });
   return undefined;

@@ -1,15 +1,14 @@
 import type { Db } from "../db/connect.ts";
 import { listSuccessors, lockScheduleAt, type StoredSchedule } from "../db/schedules/schedules.ts";
-import { findTick, findTickTarget, insertTicks, restartTick, type TickTarget } from "../db/schedules/ticks.ts";
-import { findWatchedSince } from "../db/schedules/watch.ts";
-import type { ExecutionId, WorkflowId } from "../domain/ids.ts";
+import { insertTicks, readTickGround, type TickGround } from "../db/schedules/ticks.ts";
+import type { ExecutionId } from "../domain/ids.ts";
 import { cronOf } from "../domain/schedules/declaration.ts";
 import { MAIN_SCHEDULE, type ScheduleRef } from "../domain/schedules/names.ts";
 import { nominalTickOf } from "../domain/schedules/nominal-ticks.ts";
-import { checkTick, findFirstDue, type Look, type MissedReason } from "../domain/schedules/tick-plan.ts";
-import { findTickTimes, type TickTimes } from "../domain/schedules/tick-values.ts";
+import { checkTick, findFirstDue, type MissedReason } from "../domain/schedules/tick-plan.ts";
+import { findTickTimes } from "../domain/schedules/tick-values.ts";
 import type { TickInput, TickOutcome, TickSource, TickSummary } from "../domain/schedules/ticks.ts";
-import { type Decision, type DecisionDeps, decideTick } from "./tick-decision.ts";
+import { type Decision, type DecisionDeps, decideTick, RecordedMeanwhile } from "./tick-decision.ts";
 
 /** Why a tick was missed, for people. */
 export const MISSED: Readonly<Record<MissedReason, string>> = {
@@ -130,15 +129,6 @@ async function decideOnce(db: Db, decide: (tx: Db) => Promise<FiringOutcome>): P
   }
 }
 
-/** Takes back what its transaction wrote: another firing has recorded the tick. */
-class RecordedMeanwhile extends Error {
-  override readonly name = "RecordedMeanwhile";
-
-  constructor() {
-    super("Another firing recorded the tick at the same time.");
-  }
-}
-
 async function decideFiring(
   tx: Db,
   deps: TicksDeps,
@@ -150,25 +140,27 @@ async function decideFiring(
   const cron = cronOf(schedule);
   const nominalAt = nominalTickOf(cron, schedule.timezone, firedAt)?.at;
   if (nominalAt === undefined || nominalAt <= schedule.since) return { kind: "none" };
-  const known = await findTick(tx, workflowId, nominalAt, scheduleName);
-  if (known !== undefined) return { kind: "known", ...known };
   const now = deps.now();
-  const look: Look = { now, watchedSince: await findWatchedSince(tx, now) };
+  const ground = await readGround(tx, schedule, { nominalAt, now, backfilled: false });
+  if (ground.known !== undefined) return { kind: "known", nominalAt, ...ground.known };
   const successorDueAt = findFirstDue(await listSuccessors(tx, [schedule]));
-  const result = checkTick({ ...schedule, cron, successorDueAt }, nominalAt, look);
+  const result = checkTick({ ...schedule, cron, successorDueAt }, nominalAt, {
+    now,
+    watchedSince: ground.watchedSince,
+  });
   const decision =
     result.kind === "start"
-      ? await decideTick(tx, deps, { ...(await gather(tx, schedule, nominalAt)), backfilled: false })
+      ? await decideTick(tx, deps, { ...toGiven(schedule, nominalAt, { source, decidedAt: now }), ground })
       : {
           outcome: result.kind,
           reason: result.kind === "paused" ? PAUSED : MISSED[result.reason],
           executionId: null,
           admitted: false,
         };
-  const recorded = await insertTicks(tx, [
-    { workflowId, scheduleName, nominalAt, source, decidedAt: now, ...decision },
-  ]);
-  if (recorded.length === 0) throw new RecordedMeanwhile();
+  if (decision.outcome !== "started") {
+    const tick = { workflowId, scheduleName, nominalAt, source, decidedAt: now, ...decision };
+    if ((await insertTicks(tx, [tick])).length === 0) throw new RecordedMeanwhile();
+  }
   return { kind: "decided", nominalAt, ...decision };
 }
 
@@ -180,19 +172,13 @@ async function decideBackfill(
   const now = deps.now();
   const schedule = await lockScheduleAt(tx, { workflowId, scheduleName }, now);
   if (schedule === undefined) return { kind: "none" };
-  const known = await findTick(tx, workflowId, nominalAt, scheduleName);
-  if (known?.outcome === "started") return { kind: "known", ...known };
-  const given = await gather(tx, schedule, nominalAt);
+  const ground = await readGround(tx, schedule, { nominalAt, now, backfilled: true });
+  if (ground.known?.outcome === "started") return { kind: "known", nominalAt, ...ground.known };
+  const given = toGiven(schedule, nominalAt, { source: "backfill", decidedAt: now });
   // Past ticks run one after the other, and none is lost for another. What comes with the clock goes on beside them.
   const overlap = schedule.overlap === "allow" ? "allow" : "queue";
-  const decision = await decideTick(tx, deps, { ...given, overlap, backfilled: true });
+  const decision = await decideTick(tx, deps, { ...given, overlap, ground });
   if (decision.outcome !== "started" || decision.executionId === null) throw new BackfillRefused(decision);
-  const tick = { workflowId, scheduleName, nominalAt, executionId: decision.executionId, decidedAt: now };
-  const isRecorded =
-    known === undefined
-      ? (await insertTicks(tx, [{ ...tick, outcome: "started", reason: "", source: "backfill" }])).length > 0
-      : await restartTick(tx, tick);
-  if (!isRecorded) throw new RecordedMeanwhile();
   return { kind: "decided", nominalAt, ...decision };
 }
 
@@ -207,18 +193,19 @@ class BackfillRefused extends Error {
   }
 }
 
-async function gather(
+function readGround(
   tx: Db,
+  { workflowId, scheduleName, overlap }: StoredSchedule,
+  tick: { readonly nominalAt: Date; readonly now: Date; readonly backfilled: boolean },
+): Promise<TickGround> {
+  return readTickGround(tx, { workflowId, scheduleName, ...tick, overlaps: overlap !== "allow" });
+}
+
+function toGiven(
   schedule: StoredSchedule,
   nominalAt: Date,
-): Promise<{
-  workflowId: WorkflowId;
-  scheduleName: string;
-  overlap: StoredSchedule["overlap"];
-  target: TickTarget | undefined;
-  tick: TickTimes;
-}> {
+  found: { readonly source: TickSource; readonly decidedAt: Date },
+) {
   const { workflowId, scheduleName, overlap } = schedule;
-  const tick = findTickTimes(schedule, nominalAt);
-  return { workflowId, scheduleName, overlap, tick, target: await findTickTarget(tx, workflowId) };
+  return { workflowId, scheduleName, overlap, tick: { ...findTickTimes(schedule, nominalAt), ...found } };
 }

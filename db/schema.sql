@@ -1666,6 +1666,22 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.note_tick(new_id text, nominal timestamp with time zone, previous timestamp with time zone, zone text, fired_by text, decided timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update executions set scheduled_for = nominal, previous_scheduled_for = previous, scheduled_zone = zone where id = new_id;
+  insert into ticks as t (workflow_id, schedule_name, nominal_at, outcome, reason, source, execution_id, decided_at)
+  select e.workflow_id, coalesce(e.schedule_name, 'schedule'), nominal, 'started', '', fired_by, e.id, decided
+    from executions e where e.id = new_id
+      on conflict (workflow_id, schedule_name, nominal_at) do update
+     set outcome = excluded.outcome, reason = excluded.reason, source = excluded.source, execution_id = excluded.execution_id,
+         decided_at = excluded.decided_at
+   where excluded.source = 'backfill' and t.outcome <> 'started';
+  return found;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.raise_reservation(raised text, wanted bigint)
  RETURNS bigint
  LANGUAGE plpgsql

@@ -2,6 +2,8 @@ import type { MicroCredits } from "../../domain/credits.ts";
 import type { StoredFile, Trigger } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { JsonTexts } from "../../domain/manifest/json-text.ts";
+import type { TickTimes } from "../../domain/schedules/tick-values.ts";
+import type { TickSource } from "../../domain/schedules/ticks.ts";
 import {
   type BucketState,
   type Rate,
@@ -49,6 +51,14 @@ export interface NewExecution {
   readonly claim?: FirstClaim | undefined;
   /** The host that it is offered to, so that it begins before Temporal knows of it. Only without `concurrency`. */
   readonly offeredTo?: string | undefined;
+  /** The tick that it stands for, which gets its record with it. */
+  readonly tick?: StartedTick | undefined;
+}
+
+/** A tick that starts an execution, and who found it due when. */
+export interface StartedTick extends TickTimes {
+  readonly source: TickSource;
+  readonly decidedAt: Date;
 }
 
 /** On whose host the first attempt runs, and for how long without a renewal. The process is the one that accepts. */
@@ -75,9 +85,10 @@ export const UNCONDITIONAL: Conditions = { idempotency: null, rates: { key: null
 export type Acceptance = { readonly rates: RateState } & (
   | /**
    * `admitted`: it may be started. Otherwise it waits for its turn, which is announced. `begun`: its credits are reserved, and its
-   * first attempt is open.
+   * first attempt is open. `recorded`: its tick got its record. Where it stands for one and this is false the tick had one
+   * already, and the caller takes the acceptance back.
    */
-  { readonly kind: "accepted"; readonly admitted: boolean; readonly begun: boolean }
+  { readonly kind: "accepted"; readonly admitted: boolean; readonly begun: boolean; readonly recorded: boolean }
   /** The idempotency key belongs to this execution. */
   | { readonly kind: "known"; readonly executionId: ExecutionId }
   | { readonly kind: "rate_limited" }
@@ -90,6 +101,7 @@ interface AcceptanceRow {
   readonly id: ExecutionId | null;
   readonly admitted: boolean | null;
   readonly begun?: boolean | null;
+  readonly recorded?: boolean | null;
   readonly keyBusy: number | null;
   readonly accountBusy: number | null;
 }
@@ -106,13 +118,14 @@ export async function acceptExecution(
   const { rates } = conditions;
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const [row] = await queryRows<AcceptanceRow>(db, statementFor(execution), toBindings(execution, conditions));
-    const { outcome, id, admitted, begun, keyBusy, accountBusy } = row as AcceptanceRow;
+    const { outcome, id, keyBusy, accountBusy, ...got } = row as AcceptanceRow;
     const state: RateState = {
       key: toState(rates.key, keyBusy),
       account: toState(rates.account, accountBusy),
     };
     if (outcome === "accepted") {
-      return { kind: outcome, admitted: admitted === true, begun: begun === true, rates: state };
+      const [admitted, begun, recorded] = [got.admitted === true, got.begun === true, got.recorded === true];
+      return { kind: outcome, admitted, begun, recorded, rates: state };
     }
     if (outcome !== "known") return { kind: outcome, rates: state };
     // Null: the execution was refused, and gave its key back, between the two looks of the statement.
@@ -144,6 +157,10 @@ const BEGUN = `begun as (
     select begin_execution(id, :hostId, :acceptedBy, :leaseSeconds) as begun from accepted where outcome = 'accepted' and admitted
   )`;
 
+const RECORDED = `recorded as (
+    select note_tick(id, :nominalAt, :previousAt, :timezone, :source, :decidedAt) as recorded from accepted where outcome = 'accepted'
+  )`;
+
 const OFFERED = `offered as (
     select pg_notify('${EXECUTION_OFFERED}', :offer) from accepted where outcome = 'accepted' and admitted
   )`;
@@ -160,7 +177,9 @@ const withParts = (...parts: readonly string[]): string =>
   `with ${[`accepted as materialized (${ACCEPT})`, ...parts].join(", ")}
    select * from accepted${parts.includes(BEGUN) ? " left join begun on true" : ""}${
      parts.includes(LISTENED) ? " left join listened on true" : ""
-   }${parts.includes(OFFERED) ? " left join offered on true" : ""}${parts.includes(RECEIVED) ? " left join received on true" : ""}`;
+   }${parts.includes(OFFERED) ? " left join offered on true" : ""}${parts.includes(RECEIVED) ? " left join received on true" : ""}${
+     parts.includes(RECORDED) ? " left join recorded on true" : ""
+   }`;
 
 /** Few texts, so that each is prepared once a connection. What nobody asked for costs nothing. */
 function statementFor({
@@ -170,12 +189,14 @@ function statementFor({
   offeredTo,
   notifies = false,
   receiver,
+  tick,
 }: NewExecution): string {
   const parts = [
     ...(files.length === 0 ? [] : [NOTED]),
     ...(claim !== undefined || headStart ? [PENDING] : []),
     ...(claim === undefined ? [] : [BEGUN]),
     ...(offeredTo === undefined ? [] : [OFFERED]),
+    ...(tick === undefined ? [] : [RECORDED]),
     ...(notifies ? [LISTENED] : []),
     ...(receiver === undefined ? [] : [RECEIVED]),
   ];
@@ -208,6 +229,7 @@ function toBindings(execution: NewExecution, conditions: Conditions) {
     follows,
     backfilled,
     ...execution.claim,
+    ...execution.tick,
     offer: execution.offeredTo === undefined ? null : toOffer(execution, execution.offeredTo),
     receiverTarget: execution.receiver?.target ?? null,
     receiverSecret: execution.receiver?.secret ?? null,

@@ -2,10 +2,10 @@ import type { MicroCredits } from "../../domain/credits.ts";
 import type { ExecutionState } from "../../domain/execution.ts";
 import type { AccountId, CommitId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import { MAIN_SCHEDULE, type ScheduleRef, toScheduleId } from "../../domain/schedules/names.ts";
-import type { TickTimes } from "../../domain/schedules/tick-values.ts";
 import type { TickOutcome, TickSource } from "../../domain/schedules/ticks.ts";
 import { type Db, queryRows } from "../connect.ts";
 import { KEPT_BYTES, type KeptBytes } from "../executions/kept-bytes.ts";
+import { BREAK_SECONDS } from "./watch.ts";
 
 /** What became of one time a schedule was due. */
 export interface Tick {
@@ -85,35 +85,6 @@ async function insertFrom<Each extends NewTick>(
   return ticks.filter((tick) => recorded.has(keyOf(tick)));
 }
 
-/** Makes a tick that did not start a started one, for a user who asked for past ones. False: it has started already. */
-export async function restartTick(
-  db: Db,
-  tick: ScheduleRef & { nominalAt: Date; executionId: ExecutionId; decidedAt: Date },
-): Promise<boolean> {
-  const rows = await queryRows(
-    db,
-    `update ticks set outcome = 'started', reason = '', source = 'backfill', execution_id = :executionId, decided_at = :decidedAt
-      where workflow_id = :workflowId and schedule_name = :scheduleName and nominal_at = :nominalAt and outcome <> 'started'
-     returning 1`,
-    { ...tick, scheduleName: tick.scheduleName ?? MAIN_SCHEDULE },
-  );
-  return rows.length === 1;
-}
-
-export async function findTick(
-  db: Db,
-  workflowId: WorkflowId,
-  nominalAt: Date,
-  scheduleName: string = MAIN_SCHEDULE,
-): Promise<Tick | undefined> {
-  const [row] = await queryRows<Tick>(
-    db,
-    `select ${TICK} from ticks t where t.workflow_id = :workflowId and t.schedule_name = :scheduleName and t.nominal_at = :nominalAt`,
-    { workflowId, scheduleName, nominalAt },
-  );
-  return row;
-}
-
 /** The names of a workflow's schedules that were due at an instant and started nothing. */
 export async function listUnstartedNames(db: Db, workflowId: WorkflowId, nominalAt: Date): Promise<string[]> {
   const rows = await queryRows<{ name: string }>(
@@ -178,20 +149,6 @@ export async function listRecorded(
   );
 }
 
-/** Notes for an execution which time of its schedule it stands for. In the transaction that accepts it, before anybody sees it. */
-export async function noteNominalTimes(
-  db: Db,
-  executionId: ExecutionId,
-  { nominalAt, previousAt, timezone }: TickTimes,
-): Promise<void> {
-  await queryRows(
-    db,
-    `update executions set scheduled_for = :nominalAt, previous_scheduled_for = :previousAt, scheduled_zone = :timezone
-      where id = :executionId`,
-    { executionId, nominalAt, previousAt, timezone },
-  );
-}
-
 /**
  * Removes the records of ticks that were decided more than `days` ago, the oldest first, at most `limit`. Returns how many. Those
  * of a declaration that has not accounted for them yet stay: it would give them another record, and perhaps start them again.
@@ -212,7 +169,7 @@ export async function removeTicks(db: Db, input: { days: number; limit: number }
   return rows.length;
 }
 
-/** What a tick needs to know of its workflow. */
+/** What a tick needs to know of its workflow: its latest commit, and its account. */
 export interface TickTarget {
   readonly accountId: AccountId;
   readonly available: MicroCredits;
@@ -220,42 +177,63 @@ export interface TickTarget {
   /** Null when the workflow has no commit. */
   readonly commitId: CommitId | null;
   readonly manifest: unknown;
-  readonly workflowName: string;
 }
 
-/** The workflow with its latest commit and its account; undefined when it is deleted or unknown. */
-export async function findTickTarget(db: Db, workflowId: WorkflowId): Promise<TickTarget | undefined> {
-  const [row] = await queryRows<TickTarget>(
-    db,
-    `select w.account_id as "accountId", a.balance - a.reserved as available, ${KEPT_BYTES} as kept, w.head as "commitId", c.manifest,
-            w.name as "workflowName"
-       from workflows w
-       join accounts a on a.id = w.account_id
-       left join commits c on c.workflow_id = w.id and c.id = w.head
-      where w.id = :workflowId and w.deleted_at is null`,
-    { workflowId },
-  );
-  return row;
+/** What a tick is decided by, beside its schedule. */
+export interface TickGround {
+  /** The tick has this record already. */
+  readonly known: Pick<Tick, "outcome" | "executionId"> | undefined;
+  /** Since when a process has looked after schedules without a longer break: `now` itself when nobody does. */
+  readonly watchedSince: Date;
+  /** Undefined when the workflow is deleted. */
+  readonly target: TickTarget | undefined;
+  /** Open executions of the schedule, of past ticks that were asked for or of all others: those that wait are in order. */
+  readonly underWay: readonly ExecutionId[];
+  readonly waiting: readonly ExecutionId[];
 }
+
+type GroundRow = Pick<TickGround, "watchedSince" | "underWay" | "waiting"> & {
+  readonly [Field in keyof TickTarget]: TickTarget[Field] | null;
+} & { readonly outcome: TickOutcome | null; readonly executionId: ExecutionId | null };
+
+const openOf = (condition: string): string => `
+  array(select e.id from executions e
+         where e.workflow_id = :workflowId and e.trigger = 'schedule' and ${condition}
+           and e.backfilled = :backfilled and coalesce(e.schedule_name, 'schedule') = :scheduleName and cast(:overlaps as boolean)`;
 
 /**
- * Lists open executions of one schedule, either of past ticks that were asked for or of all others. Those
- * under way and those waiting are in order.
+ * Reads what a tick is decided by: one statement, which the caller makes after the schedule was locked. With
+ * `overlaps: false` nobody asks for open executions, and none are listed.
  */
-export async function listScheduledUnderWay(
+export async function readTickGround(
   db: Db,
-  given: ScheduleRef & { backfilled: boolean },
-): Promise<{ id: ExecutionId; waits: boolean }[]> {
-  return queryRows(
+  given: Required<ScheduleRef> & {
+    readonly nominalAt: Date;
+    readonly now: Date;
+    readonly backfilled: boolean;
+    readonly overlaps: boolean;
+  },
+): Promise<TickGround> {
+  const [row] = await queryRows<GroundRow>(
     db,
-    `select e.id, false as waits, 0 as turn from executions e
-      where e.workflow_id = :workflowId and e.trigger = 'schedule' and e.state in ('queued', 'running') and e.admitted_at is not null
-        and e.backfilled = :backfilled and coalesce(e.schedule_name, 'schedule') = :scheduleName
-     union all
-     select e.id, true, e.turn from executions e
-      where e.workflow_id = :workflowId and e.trigger = 'schedule' and e.state = 'queued' and e.admitted_at is null
-        and e.backfilled = :backfilled and coalesce(e.schedule_name, 'schedule') = :scheduleName
-      order by waits, turn, id`,
-    { ...given, scheduleName: given.scheduleName ?? MAIN_SCHEDULE },
+    `select t.outcome, t.execution_id as "executionId", coalesce(v.since, :now) as "watchedSince",
+            w.account_id as "accountId", a.balance - a.reserved as available, ${KEPT_BYTES} as kept, w.head as "commitId", c.manifest,
+            ${openOf(`e.state in ('queued', 'running') and e.admitted_at is not null`)} order by e.id) as "underWay",
+            ${openOf(`e.state = 'queued' and e.admitted_at is null`)} order by e.turn) as waiting
+       from (values (1)) as one
+       left join ticks t on t.workflow_id = :workflowId and t.schedule_name = :scheduleName and t.nominal_at = :nominalAt
+       left join schedule_watch v on v.seen_at >= cast(:now as timestamptz) - make_interval(secs => :breakSeconds)
+       left join workflows w on w.id = :workflowId and w.deleted_at is null
+       left join accounts a on a.id = w.account_id
+       left join commits c on c.workflow_id = w.id and c.id = w.head`,
+    { ...given, breakSeconds: BREAK_SECONDS },
   );
+  const { outcome, executionId, watchedSince, underWay, waiting, ...target } = row as GroundRow;
+  return {
+    known: outcome === null ? undefined : { outcome, executionId },
+    watchedSince,
+    target: target.accountId === null ? undefined : (target as TickTarget),
+    underWay,
+    waiting,
+  };
 }

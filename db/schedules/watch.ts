@@ -1,7 +1,7 @@
 import { type Db, queryRows } from "../connect.ts";
 
 /** After a break this long nobody knows what was fired meanwhile: what was due then was due while the service was away. */
-const BREAK_SECONDS = 45;
+export const BREAK_SECONDS = 45;
 /** A process that looks after schedules and gives no sign for this long is followed by another. */
 const HOLD_SECONDS = 30;
 
@@ -41,14 +41,4 @@ export async function keepWatch(db: Db, { holder, now }: { holder: string; now: 
 /** Lets another process look after schedules at once. */
 export async function endWatch(db: Db, holder: string): Promise<void> {
   await queryRows(db, `update schedule_watch set holder = '' where holder = :holder`, { holder });
-}
-
-/** Since when a process has looked after schedules without a longer break, at `now`: `now` itself when nobody does. */
-export async function findWatchedSince(db: Db, now: Date): Promise<Date> {
-  const [row] = await queryRows<{ since: Date }>(
-    db,
-    `select since from schedule_watch where seen_at >= cast(:now as timestamptz) - make_interval(secs => :breakSeconds)`,
-    { now, breakSeconds: BREAK_SECONDS },
-  );
-  return row?.since ?? now;
 }

@@ -3,7 +3,7 @@ import { toRunVariables } from "../../activities/run-variables.ts";
 import { queryRows } from "../../db/connect.ts";
 import { claimAttempt } from "../../db/executions/attempts.ts";
 import { findExecution } from "../../db/executions/executions.ts";
-import { findTick, listTicks } from "../../db/schedules/ticks.ts";
+import { listTicks } from "../../db/schedules/ticks.ts";
 import type { ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import type { Overlap } from "../../domain/manifest/manifest.ts";
 import { listBackfillTicks } from "../../src/schedules/backfill.ts";
@@ -14,6 +14,7 @@ import {
   aTickRoom,
   ELEVEN,
   endTick,
+  findTick,
   NINE,
   SINCE,
   secondsAfter,

@@ -2,7 +2,6 @@ import { expect, test } from "@jest/globals";
 import { queryRows } from "../../db/connect.ts";
 import { acceptExecution } from "../../db/executions/acceptance.ts";
 import { admitExecutions } from "../../db/executions/admissions.ts";
-import { findTick } from "../../db/schedules/ticks.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { Overlap } from "../../domain/manifest/manifest.ts";
 import { createExecutionId } from "../../src/ids.ts";
@@ -14,6 +13,7 @@ import {
   aWorkflowWithSchedules,
   ELEVEN,
   endTick,
+  findTick,
   NINE,
   SINCE,
   secondsAfter,

@@ -4,7 +4,7 @@ import { queryRows } from "../../db/connect.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import { putKeptBytesMax } from "../../db/executions/kept-bytes.ts";
 import { reserve } from "../../db/ledger/credits.ts";
-import { findTick, listTicks } from "../../db/schedules/ticks.ts";
+import { listTicks } from "../../db/schedules/ticks.ts";
 import { keepWatch } from "../../db/schedules/watch.ts";
 import { microCredits } from "../../domain/credits.ts";
 import type { ExecutionId } from "../../domain/ids.ts";
@@ -17,6 +17,7 @@ import {
   aTickRoom,
   commitSchedule,
   ELEVEN,
+  findTick,
   NINE,
   SINCE,
   secondsAfter,

@@ -21,7 +21,7 @@ export const UNDO_LATER_MIGRATIONS = `
   drop function announce_destination_end, forbid_destination_change;
   create or replace view kept_by_record as select account_id, sum(log_bytes) as bytes from executions group by account_id;
   drop table file_uploads;
-  drop function begin_file_upload, count_kept_uploads;
+  drop function begin_file_upload, count_kept_uploads, note_tick;
   alter table ticks drop column schedule_name, add primary key (workflow_id, nominal_at);
   alter table schedules drop column name;
   alter table executions drop column schedule_name;

@@ -2,8 +2,9 @@ import { createTicks, type DecidedTick, type Ticks, type TicksDeps } from "../..
 import type { Db } from "../../db/connect.ts";
 import { findExecution } from "../../db/executions/executions.ts";
 import { release } from "../../db/ledger/credits.ts";
+import { listTicks, type Tick } from "../../db/schedules/ticks.ts";
 import { microCredits } from "../../domain/credits.ts";
-import type { AccountId, ExecutionId } from "../../domain/ids.ts";
+import type { AccountId, ExecutionId, WorkflowId } from "../../domain/ids.ts";
 import { DEFAULT_BOUNDS } from "../../domain/manifest/bounds.ts";
 import type { Manifest, Schedule } from "../../domain/manifest/manifest.ts";
 import { listDeclaredSchedules } from "../../domain/schedules/names.ts";
@@ -24,6 +25,17 @@ export function aSchedule(given: Partial<Schedule> = {}): Schedule {
     jitterSeconds: 0,
     ...given,
   };
+}
+
+export async function findTick(
+  db: Db,
+  workflowId: WorkflowId,
+  nominalAt: Date,
+  scheduleName?: string,
+): Promise<Tick | undefined> {
+  const ref = scheduleName === undefined ? { workflowId } : { workflowId, scheduleName };
+  const ticks = await listTicks(db, { ...ref, before: null, limit: 1_000 });
+  return ticks.find((tick) => tick.nominalAt.getTime() === nominalAt.getTime());
 }
 
 /** A workflow whose latest commit declares a schedule, declared at `since`. */

@@ -44,8 +44,6 @@ const DYNAMIC_CONFIG: Readonly<Record<string, string | number | boolean | readon
   // Schedules without a Workflow Execution for each: creating one takes half the processor time, firing it less.
   "history.enableChasm": true,
   "history.enableCHASMSchedulerCreation": true,
-  // 30 a second is the default: a thousand schedules at full hour would take half a minute.
-  "worker.schedulerNamespaceStartWorkflowRPS": 200,
   "limit.maxIDLength": 255,
   "frontend.enableServerVersionCheck": false,
 };

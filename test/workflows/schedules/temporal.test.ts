@@ -7,7 +7,7 @@ import type { Db } from "../../../db/connect.ts";
 import { queryRows } from "../../../db/connect.ts";
 import { listScheduleChanges, noteScheduleChange } from "../../../db/schedules/changes.ts";
 import { findSchedule } from "../../../db/schedules/schedules.ts";
-import { findTick, listTicks } from "../../../db/schedules/ticks.ts";
+import { listTicks } from "../../../db/schedules/ticks.ts";
 import { nextTicks } from "../../../domain/cron/next-runs.ts";
 import type { WorkflowId } from "../../../domain/ids.ts";
 import { cronOf } from "../../../domain/schedules/declaration.ts";
@@ -19,7 +19,7 @@ import { emptyOutbox } from "../../../src/schedules/outbox.ts";
 import { createReconciler } from "../../../src/schedules/reconciler.ts";
 import { createTemporalSchedules, type TemporalSchedules } from "../../../src/schedules/temporal-schedules.ts";
 import { aDatabase, type TestDatabase } from "../../support/postgres.ts";
-import { aScheduledWorkflow, aTickRoom, commitSchedule } from "../../support/schedules.ts";
+import { aScheduledWorkflow, aTickRoom, commitSchedule, findTick } from "../../support/schedules.ts";
 import { aTemporal, type TestTemporal } from "../../support/temporal.ts";
 
 let temporal: TestTemporal;
