@@ -109,7 +109,10 @@ async function visit({ peer, folder, dataDir }: Ready, round: number): Promise<v
       for await (const slice of grow(stand, { of, sizes: sizes.split(",").filter(Boolean).map(Number), seconds }))
         note(slice);
     const minutes = Number(values.soak);
-    for await (const slice of soak(stand, { minutes, dataDir, capacity: capacityOf(peer) })) note(slice);
+    for await (const slice of soak(stand, { minutes, dataDir, capacity: capacityOf(peer) })) {
+      note(slice);
+      await save();
+    }
   } finally {
     await beside.stop();
     await running.stop();
@@ -126,8 +129,9 @@ function note(slice: Slice): void {
   say(toLine(slice));
 }
 
-function toLine({ round, peer, load, calls, perSecond, wrong, errors, noiseCores }: Slice): string {
-  const figures = `p50 ${toFigure(calls).p50.toFixed(1)} ms, ${perSecond.toFixed(1)} a second`;
+function toLine({ round, peer, load, calls, perSecond, wrong, errors, noiseCores, resources }: Slice): string {
+  const held = Object.entries(resources ?? {}).map(([name, amount]) => `, ${amount.toFixed(0)} ${name}`);
+  const figures = `p50 ${toFigure(calls).p50.toFixed(1)} ms, ${perSecond.toFixed(1)} a second${held.join("")}`;
   const problems = `${wrong} wrong, ${errors.length} failed${errors.length > 0 ? ` (${errors[0]})` : ""}`;
   return `${round} ${peer}, ${load}: ${calls.length} calls, ${figures}, ${problems}, noise ${noiseCores.toFixed(2)}`;
 }
@@ -148,7 +152,7 @@ const slices: Slice[] = [...(earlier?.slices ?? [])];
 
 const files: FileRates[] = [...(earlier?.files ?? [])];
 const about = ({ name, version, isolation, record }: Peer) => ({ name, version, isolation, record });
-/** After each peer, so that a run that is ended early leaves what it has. */
+/** After each peer, and each minute of a soak, so that a run that is ended early leaves what it has. */
 const save = (): Promise<string[]> =>
   writeReport(join(ROOT, "bench/results"), {
     at: earlier?.at ?? new Date().toISOString(),
