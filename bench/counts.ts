@@ -110,7 +110,7 @@ async function countEvents(service: BenchService): Promise<number> {
   const cookie = [signedIn.headers["set-cookie"]].flat().map((line) => line?.split(";")[0]);
   const { body } = await service.execute("hello", HELLO);
   await sleep(TOLD_MS);
-  const path = `/temporal/api/v1/namespaces/treadle/workflows/${body.executionId}/history`;
+  const path = `/temporal/api/v1/namespaces/treadle/workflows/${String(body.executionId)}/history`;
   const answer = await request(`${origin}${path}`, { dispatcher, headers: { cookie: cookie.join("; ") } });
   const { history } = (await answer.body.json()) as { history: { events: unknown[] } };
   return history.events.length;
