@@ -73,6 +73,7 @@ test("acceptExecution, on no condition, records every value and the files in the
     kind: "accepted",
     admitted: true,
     begun: false,
+    recorded: false,
     rates: { key: null, account: null },
   });
   const [row] = await queryRows(

@@ -24,7 +24,7 @@ const SETTINGS = {
   listen_addresses: "",
   unix_socket_permissions: "0700",
   shared_buffers: "64MB",
-  max_connections: "60",
+  max_connections: "100",
   fsync: "on",
   full_page_writes: "on",
   logging_collector: "off",

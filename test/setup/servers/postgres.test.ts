@@ -74,7 +74,7 @@ test("startPostgres, on a fresh machine, runs the embedded server on a socket on
     addresses: "",
     fsync: "on",
     buffers: "64MB",
-    connections: "60",
+    connections: "100",
     encoding: "UTF8",
   });
   const { host } = postgres.connection as { host: string };
