@@ -173,13 +173,19 @@ const RECEIVED = `received as (
     select send_result(id, :receiverTarget, :receiverSecret, :receiverApiUrl) as sends from accepted where outcome = 'accepted'
   )`;
 
-const withParts = (...parts: readonly string[]): string =>
-  `with ${[`accepted as materialized (${ACCEPT})`, ...parts].join(", ")}
-   select * from accepted${parts.includes(BEGUN) ? " left join begun on true" : ""}${
-     parts.includes(LISTENED) ? " left join listened on true" : ""
-   }${parts.includes(OFFERED) ? " left join offered on true" : ""}${parts.includes(RECEIVED) ? " left join received on true" : ""}${
-     parts.includes(RECORDED) ? " left join recorded on true" : ""
-   }`;
+/** Parts that only call a function: it is not called unless they are read, by these names. */
+const READ: ReadonlyMap<string, string> = new Map([
+  [BEGUN, "begun"],
+  [LISTENED, "listened"],
+  [OFFERED, "offered"],
+  [RECEIVED, "received"],
+  [RECORDED, "recorded"],
+]);
+
+const withParts = (...parts: readonly string[]): string => {
+  const joins = parts.flatMap((part) => READ.get(part) ?? []).map((name) => ` left join ${name} on true`);
+  return `with ${[`accepted as materialized (${ACCEPT})`, ...parts].join(", ")} select * from accepted${joins.join("")}`;
+};
 
 /** Few texts, so that each is prepared once a connection. What nobody asked for costs nothing. */
 function statementFor({
