@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { listTree } from "../sandbox/process-tree.ts";
 import { toFigure } from "./figures.ts";
+import { readProportionalBytes } from "./processes.ts";
 import type { BenchCommit, BenchSandbox } from "./sandbox.ts";
 
 const start = promisify(execFile);
@@ -142,12 +143,7 @@ async function measureRate(count: number, act: () => Promise<unknown>): Promise<
 export function measureLaneBytes(): number[] {
   const trees = listTree(process.pid).filter((pid) => readText(`/proc/${pid}/cmdline`).includes("zygote.pyc"));
   const roots = trees.filter((pid) => readText(`/proc/${pid}/comm`).startsWith("bwrap"));
-  return roots.map((root) =>
-    listTree(root).reduce((sum, pid) => {
-      const kib = Number(/^Pss:\s+(\d+) kB/m.exec(readText(`/proc/${pid}/smaps_rollup`))?.[1] ?? 0);
-      return sum + kib * 1024;
-    }, 0),
-  );
+  return roots.map((root) => readProportionalBytes(listTree(root)));
 }
 
 /** Processes below this one, mounts, descriptors of this process, and namespaces of the machine. */

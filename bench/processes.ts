@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 
 /** `USER_HZ` of every Linux a Node.js binary runs on. */
@@ -35,7 +36,7 @@ async function readStat(pid: number): Promise<Stat | undefined> {
 
 /**
  * A process and all below it, with the CPU seconds each has used so far, by program name. `ticks` counts children that
- * have ended with the program that started them; `living` is exact, and has all that have ended under a name of their own.
+ * have ended with the program that started them; `living` is exact, and has all that have ended under a name of their own, but for those of PostgreSQL.
  */
 export async function readTree(root: number, count: "ticks" | "living" = "ticks"): Promise<Map<string, number>> {
   const stats = new Map<number, Stat>();
@@ -50,7 +51,8 @@ export async function readTree(root: number, count: "ticks" | "living" = "ticks"
     while (ancestor !== undefined && ancestor !== root && ancestor > 1) ancestor = stats.get(ancestor)?.parent;
     if (ancestor !== root) continue;
     add(stat.name, count === "ticks" ? stat.cpuSeconds : await readRunSeconds(pid));
-    if (count === "living") add("(ended)", stat.endedSeconds);
+    // PostgreSQL is many processes of one name, and its sessions come and go. What other parents have started are programs.
+    if (count === "living") add(stat.name === "postgres" ? stat.name : "(ended)", stat.endedSeconds);
   }
   return byName;
 }
@@ -58,4 +60,20 @@ export async function readTree(root: number, count: "ticks" | "living" = "ticks"
 export async function readResidentBytes(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/status`, "utf8");
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(text)?.[1]) * 1024;
+}
+
+/**
+ * Returns the proportional set size of processes in bytes: what several have, such as the buffers of PostgreSQL, counts once. Nothing of
+ * one that has ended or must not be read.
+ */
+export function readProportionalBytes(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + readPss(pid), 0);
+}
+
+function readPss(pid: number): number {
+  try {
+    return Number(/^Pss:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "latin1"))?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
 }

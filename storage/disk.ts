@@ -19,21 +19,23 @@ import { dirname, join, relative } from "node:path";
 import { type Readable, Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { syncEarly } from "../system/early-sync.ts";
+import { createThreads } from "../system/threads/threads.ts";
 import { syncFolder } from "../system/whole-file.ts";
+import { WRITE_BATCH } from "./disk-batch.ts";
+import { FOLDER_MODE, OBJECT_MODE, PLACE_ATTEMPTS_MAX } from "./disk-layout.ts";
 import { type FinishedFile, openFinished } from "./finished-file.ts";
 import { requireKey, requirePrefix, requireRange } from "./keys.ts";
 import { type Meter, meter } from "./meter.ts";
 import { createPartStorage } from "./parts.ts";
 import { probeStorage } from "./probe.ts";
-import { NoSuchObjectError, type PartStorage, type PutResult, type Storage, StorageFullError } from "./storage.ts";
-
-/**
- * A sandbox binds input files straight from here, and where the service is root the sandbox has another uid. So anyone
- * who gets this far can read objects and enter their folders. The folder above (the data directory, never listable by
- * others) decides who does.
- */
-const OBJECT_MODE = 0o644;
-const FOLDER_MODE = 0o755;
+import {
+  NoSuchObjectError,
+  type ObjectStore,
+  type PartStorage,
+  type PutResult,
+  type Storage,
+  StorageFullError,
+} from "./storage.ts";
 
 /** No upload takes longer between two writes: a file in `incoming` that is older was left by a killed process. */
 const ABANDONED_MS = 24 * 60 * 60 * 1_000;
@@ -43,14 +45,14 @@ const READ_BYTES = 1024 * 1024;
 /** So much of it may wait to be written. */
 const WRITE_BYTES = 1024 * 1024;
 
-/** How often a folder may be removed by a concurrent delete between our making it and our renaming into it. */
-const PLACE_ATTEMPTS_MAX = 10;
+/** Of one batch of small objects: some milliseconds each, on a disk that others use as well. */
+const BATCH_MS_MAX = 60_000;
 
 /**
  * Storage in a folder of this machine: `objects/` as the keys say, and `incoming/` for what is still being written.
  * An object has its name only when all its bytes are on the disk. One key cannot be the folder of another.
  */
-export async function createDiskStorage(settings: { dir: string }): Promise<Storage> {
+export async function createDiskStorage(settings: { dir: string }): Promise<ObjectStore> {
   const folders = { objects: join(settings.dir, "objects"), incoming: join(settings.dir, "incoming") };
   await mkdir(folders.objects, { recursive: true, mode: FOLDER_MODE });
   await mkdir(folders.incoming, { recursive: true, mode: 0o700 });
@@ -58,7 +60,8 @@ export async function createDiskStorage(settings: { dir: string }): Promise<Stor
   await removeAbandoned(folders.incoming);
 
   const pathOf = (key: string): string => join(folders.objects, requireKey(key));
-  const storage: Storage = {
+  const threads = createThreads({ threadsMax: 1 });
+  const storage: ObjectStore = {
     get parts(): PartStorage {
       return parts;
     },
@@ -70,6 +73,11 @@ export async function createDiskStorage(settings: { dir: string }): Promise<Stor
         content.destroy();
         throw explained(error, settings.dir);
       }
+    },
+    async putAll(objects) {
+      const files = objects.map(({ key, content }) => ({ path: pathOf(key), content }));
+      const budget = { owner: "storage", timeoutMs: BATCH_MS_MAX };
+      return threads.run(WRITE_BATCH, { incoming: folders.incoming, files }, budget);
     },
     async putFile(key, path) {
       const target = pathOf(key);

@@ -1,6 +1,6 @@
 import { createDiskStorage } from "./disk.ts";
 import { createS3Storage, type S3Credentials, type S3Settings } from "./s3.ts";
-import type { Storage } from "./storage.ts";
+import type { ObjectStore } from "./storage.ts";
 
 const DEFAULT_REGION = "us-east-1";
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
@@ -16,7 +16,7 @@ export async function openStorage(settings: {
   url: string | undefined;
   credentials?: S3Credentials | undefined;
   dir: string;
-}): Promise<Storage> {
+}): Promise<ObjectStore> {
   return settings.url === undefined
     ? createDiskStorage({ dir: settings.dir })
     : createS3Storage({ ...parseStorageUrl(settings.url), ...settings.credentials });

@@ -4,18 +4,22 @@ import { chmod, rename, rm, unlink } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { S3Client } from "@aws-sdk/client-s3";
+import { messageOf } from "../domain/message-of.ts";
+import { forEachAtOnce } from "../system/at-once.ts";
 import { openFinished } from "./finished-file.ts";
 import { requireKey, requirePrefix, requireRange } from "./keys.ts";
 import { meter } from "./meter.ts";
 import { describeObject } from "./parts.ts";
 import { probeStorage } from "./probe.ts";
 import { abortUploads, createS3Parts } from "./s3-parts.ts";
-import { NoSuchObjectError, type PutResult, type Storage, StorageAwayError } from "./storage.ts";
+import { NoSuchObjectError, type ObjectStore, type PutResult, StorageAwayError } from "./storage.ts";
 
 /** The smallest part that S3 takes. There may be 10,000 of them, so contents of unknown length may have 50 GB. */
 const PART_BYTES = 5 * 1024 * 1024;
 /** With one part filling up, an upload holds at most three parts in memory. */
 const PARTS_AT_ONCE = 2;
+/** Small objects under way at a time. Each waits for the network most of its time. */
+const OBJECTS_AT_ONCE = 8;
 /** A connection takes milliseconds. Without a bound it would wait for the kernel's, which is two minutes. */
 const CONNECT_MS_MAX = 5_000;
 /** A reader may pause (its own client is slow), so only a long silence means that the server is gone. */
@@ -61,7 +65,10 @@ export interface S3Settings extends Partial<S3Credentials> {
  * Storage in a bucket of an S3-compatible server. The bucket must exist; nothing is asked of it before the first use. A
  * process killed within a long upload leaves parts that cost space and are in no list; `sweep` finds those.
  */
-export async function createS3Storage(settings: S3Settings, { answerMsMax = ANSWER_MS_MAX } = {}): Promise<Storage> {
+export async function createS3Storage(
+  settings: S3Settings,
+  { answerMsMax = ANSWER_MS_MAX } = {},
+): Promise<ObjectStore> {
   // Loaded here, because it takes a tenth of a second that a service with storage on disk need not spend.
   const s3 = await import("@aws-sdk/client-s3");
   const client = new s3.S3Client(clientOptions(settings));
@@ -75,9 +82,19 @@ export async function createS3Storage(settings: S3Settings, { answerMsMax = ANSW
   const isThere = (key: string) => async (sent: PutResult) =>
     (await describeObject(storage, key).catch(() => undefined))?.sha256 === sent.sha256;
 
-  const storage: Omit<Storage, "parts"> = {
+  const storage: Omit<ObjectStore, "parts"> = {
     async put(key, content, options) {
       return await upload(client, { content, to: targetOf(key), isThere: isThere(key) }, options);
+    },
+    async putAll(objects) {
+      for (const { key } of objects) requireKey(key);
+      const faults: (string | undefined)[] = objects.map(() => undefined);
+      await forEachAtOnce(objects.entries(), OBJECTS_AT_ONCE, async ([index, { key, content }]) => {
+        await storage.put(key, Readable.from([content])).catch((error: unknown) => {
+          faults[index] = messageOf(error);
+        });
+      });
+      return faults;
     },
     async putFile(key, path) {
       requireKey(key);

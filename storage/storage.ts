@@ -46,6 +46,21 @@ export interface Storage {
   check(): Promise<void>;
 }
 
+/** An object of a few KiB, which is in memory. */
+export interface SmallObject {
+  readonly key: string;
+  readonly content: Buffer;
+}
+
+/** Storage that also takes small objects by the dozen. */
+export interface ObjectStore extends Storage {
+  /**
+   * Stores each object as `put` does, for less. Returns what went wrong with each, in words; undefined where it is durable. Rejects
+   * when none of them can be counted on.
+   */
+  putAll(objects: readonly SmallObject[]): Promise<readonly (string | undefined)[]>;
+}
+
 export interface Part {
   /** From 1. */
   readonly number: number;

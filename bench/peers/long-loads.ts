@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { promisify } from "node:util";
-import { listTree, measureMemoryBytes } from "../../sandbox/process-tree.ts";
+import { listTree } from "../../sandbox/process-tree.ts";
+import { readProportionalBytes } from "../processes.ts";
 import type { Filling } from "./peer.ts";
 import { measureSlice, type Resources, type Slice, type Stand } from "./slices.ts";
 
@@ -41,7 +42,7 @@ async function readResources(pid: number, dataDir: string): Promise<Resources> {
   const open = await Promise.all(pids.map((each) => readdir(`/proc/${each}/fd`).catch(() => [])));
   const { stdout } = await promisify(execFile)("du", ["-sm", dataDir]).catch(() => ({ stdout: "NaN" }));
   return {
-    memoryMebibytes: measureMemoryBytes(pids) / MIB,
+    memoryMebibytes: readProportionalBytes(pids) / MIB,
     descriptors: open.reduce((total, files) => total + files.length, 0),
     diskMebibytes: Number.parseInt(stdout, 10),
   };

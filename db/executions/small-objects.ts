@@ -1,5 +1,10 @@
 import { type Db, queryRows } from "../connect.ts";
 
+interface SmallObjectRow {
+  readonly key: string;
+  readonly content: Buffer;
+}
+
 /** The small objects of the record: outputs and logs that were committed with the end of their execution. */
 export function createSmallObjects(db: Db) {
   return {
@@ -25,15 +30,28 @@ export function createSmallObjects(db: Db) {
       return rows.map(({ key }) => key);
     },
 
-    /** Lists the keys of objects that are older than `seconds`, the oldest first. */
-    async listDue(input: { seconds: number; limit: number }): Promise<string[]> {
-      const rows = await queryRows<{ key: string }>(
-        db,
-        `select storage_key as key from small_objects where created_at <= now() - make_interval(secs => :seconds)
-          order by created_at limit :limit`,
-        input,
-      );
-      return rows.map(({ key }) => key);
+    /**
+     * Hands objects that are older than `seconds`, the oldest first, to `store`, and forgets those whose keys it returns. Nobody else
+     * moves, replaces or deletes them meanwhile. Those that another process moves are left to it. Returns how many there were.
+     */
+    async moveDue(
+      input: { seconds: number; limit: number },
+      store: (objects: readonly SmallObjectRow[]) => Promise<readonly string[]>,
+    ): Promise<number> {
+      return db.transaction(async (transaction) => {
+        const rows = await queryRows<SmallObjectRow>(
+          transaction,
+          `select storage_key as key, content from small_objects where created_at <= now() - make_interval(secs => :seconds)
+            order by created_at limit :limit for update skip locked`,
+          input,
+        );
+        if (rows.length === 0) return 0;
+        const keys = await store(rows);
+        await queryRows(transaction, `delete from small_objects where storage_key = any(cast(:keys as text[]))`, {
+          keys,
+        });
+        return rows.length;
+      });
     },
 
     /** Deletes an object; waits for a move of it that is under way. Deleting what is not there is fine. */

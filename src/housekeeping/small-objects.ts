@@ -1,33 +1,37 @@
 import type { createSmallObjects } from "../../db/executions/small-objects.ts";
-import { moveToStorage } from "../../storage/small-objects.ts";
-import type { Storage } from "../../storage/storage.ts";
-import { forEachAtOnce } from "../../system/at-once.ts";
+import type { ObjectStore } from "../../storage/storage.ts";
 import { type Repeating, repeat } from "../../system/repeating.ts";
 import type { Log } from "../log.ts";
 
 const EVERY_MS = 15_000;
 /** Most outputs that are read are read within a minute of their end, and the database answers sooner. */
 const AFTER_SECONDS = 60;
-const BATCH = 100;
-/** Few, because callers of that moment wait for the same disk. */
-const AT_ONCE = 2;
+/** Whoever replaces or deletes one of them waits for the others: some milliseconds each. */
+const BATCH = 50;
 
-/** Moves small objects to storage, the oldest first. One that storage does not take stays where it is, and is tried again. */
-export function startMovingSmallObjects(deps: {
-  small: ReturnType<typeof createSmallObjects>;
+interface Move {
+  readonly small: ReturnType<typeof createSmallObjects>;
   /** Where they belong. */
-  storage: Storage;
-  log: Log;
-}): Repeating {
-  const { small, storage, log } = deps;
-  const move = async (): Promise<boolean> => {
-    const keys = await small.listDue({ seconds: AFTER_SECONDS, limit: BATCH });
-    await forEachAtOnce(keys, AT_ONCE, (key) => moveToStorage(storage, small, key));
-    return keys.length === BATCH;
-  };
-  return repeat(move, {
+  readonly storage: Pick<ObjectStore, "putAll">;
+}
+
+/** Moves small objects to storage every 15 seconds, the oldest first. One that storage does not take stays where it is, and is tried again. */
+export function startMovingSmallObjects({ log, ...deps }: Move & { readonly log: Log }): Repeating {
+  return repeat(() => moveSmallObjects(deps), {
     everyMs: EVERY_MS,
     onError: (error) =>
       log.warn({ event: "fault", error }, "Small outputs could not be moved to storage; tried again soon."),
   });
+}
+
+/** Moves the oldest of those that are due. Returns whether there may be more. Throws when storage has not taken all of them. */
+export async function moveSmallObjects({ small, storage }: Move): Promise<boolean> {
+  let problem: string | undefined;
+  const count = await small.moveDue({ seconds: AFTER_SECONDS, limit: BATCH }, async (objects) => {
+    const problems = await storage.putAll(objects);
+    problem = problems.find((each) => each !== undefined);
+    return objects.flatMap(({ key }, index) => (problems[index] === undefined ? [key] : []));
+  });
+  if (problem !== undefined) throw new Error(problem);
+  return count === BATCH;
 }

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, stat, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { describe, expect, test } from "@jest/globals";
-import { NoSuchObjectError, type Storage, TooLargeError } from "../../storage/storage.ts";
+import { NoSuchObjectError, type ObjectStore, type Storage, TooLargeError } from "../../storage/storage.ts";
 import { aFile, endlessContent, inChunks, keysOf, read, sha256 } from "./content.ts";
 
 const MB = 1024 * 1024;
@@ -45,6 +45,26 @@ export function describeConformance(name: string, open: () => Promise<Opened>): 
     describePutFile(open);
     describeReading(open);
     describeListing(open);
+  });
+}
+
+/** What every storage does that takes small objects by the dozen. */
+export function describePutAll(name: string, open: () => Promise<Opened & { readonly storage: ObjectStore }>): void {
+  test(`putAll, in ${name}, keeps and replaces objects of several folders, an empty one too`, async () => {
+    const { storage } = await open();
+    await storage.put("a/b/1", Readable.from([Buffer.from("a long first content")]));
+    const contents = { "a/b/1": "one", "a/b/2": "", "a/c/d/3": "three\0", log: "line" };
+    const objects = Object.entries(contents).map(([key, text]) => ({ key, content: Buffer.from(text) }));
+    expect(await storage.putAll(objects)).toEqual([undefined, undefined, undefined, undefined]);
+    expect((await keysOf(storage, "")).sort()).toEqual(Object.keys(contents).sort());
+    for (const { key, content } of objects) expect(await read(storage, key)).toEqual(content);
+  });
+
+  test(`putAll, in ${name}, of a key that leads elsewhere, stores nothing`, async () => {
+    const { storage } = await open();
+    const objects = ["a", "../b"].map((key) => ({ key, content: Buffer.from("x") }));
+    await expect(storage.putAll(objects)).rejects.toThrow();
+    expect(await keysOf(storage, "")).toEqual([]);
   });
 }
 

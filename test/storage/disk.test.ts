@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createDiskStorage } from "../../storage/disk.ts";
 import { NODE_ARGUMENTS } from "../setup/servers/surroundings.ts";
-import { describeConformance } from "./conformance.ts";
+import { describeConformance, describePutAll } from "./conformance.ts";
 import { aFile, endlessContent, keysOf, read, sha256 } from "./content.ts";
 import { describeParts } from "./parts.ts";
 
@@ -34,20 +34,22 @@ async function openFolder() {
 }
 
 describeConformance("storage on disk", openFolder);
+describePutAll("storage on disk", openFolder);
 describeParts("storage on disk", openFolder);
 
 describe("storage on disk", () => {
-  test("put and putFile, under a strict umask, still make objects and folders that a sandbox's user can read", async () => {
+  test("all that puts, under a strict umask, still make objects and folders that a sandbox's user can read", async () => {
     const { storage, dir, scratch } = await openFolder();
     const before = process.umask(0o077);
     try {
       await storage.put("a/b/c", Readable.from([Buffer.from("x")]));
       await storage.putFile("a/b/d", await aFile(scratch, "x"));
+      await storage.putAll([{ key: "a/e/f", content: Buffer.from("x") }]);
     } finally {
       process.umask(before);
     }
-    for (const folder of ["objects", "objects/a", "objects/a/b"]) expect(await modeOf(join(dir, folder))).toBe(0o755);
-    for (const object of ["objects/a/b/c", "objects/a/b/d"]) expect(await modeOf(join(dir, object))).toBe(0o644);
+    for (const folder of ["", "/a", "/a/b", "/a/e"]) expect(await modeOf(join(dir, `objects${folder}`))).toBe(0o755);
+    for (const object of ["a/b/c", "a/b/d", "a/e/f"]) expect(await modeOf(join(dir, "objects", object))).toBe(0o644);
     expect(await modeOf(join(dir, "incoming"))).toBe(0o700);
   });
 
@@ -86,16 +88,29 @@ describe("storage on disk", () => {
     expect(await readdir(join(dir, "incoming"))).toEqual([]);
   });
 
-  test("put, when its folder is emptied and removed again and again by deletes, always finds one", async () => {
+  test("put and putAll, when their folder is emptied and removed again and again by deletes, always find one", async () => {
     const { storage } = await openFolder();
+    const content = Buffer.from("x");
     const rounds = Array.from({ length: 4 }, async (_, worker) => {
       for (let round = 0; round < 100; round += 1) {
-        await storage.put(`a/b/c/${worker}`, Readable.from([Buffer.from("x")]));
+        const key = `a/b/c/${worker}`;
+        if (worker > 0) await storage.put(key, Readable.from([content]));
+        else expect(await storage.putAll([{ key, content }])).toEqual([undefined]);
         await storage.delete(`a/b/c/${worker}`);
       }
     });
     await Promise.all(rounds);
     expect(await keysOf(storage, "")).toEqual([]);
+  });
+
+  test("putAll, of an object whose place is taken by a folder, says so, keeps the others and leaves nothing else", async () => {
+    const { storage, dir } = await openFolder();
+    await storage.put("a/b", Readable.from([Buffer.from("x")]));
+    const objects = ["a", "c", "a/b/d"].map((key) => ({ key, content: Buffer.from("new") }));
+    const problems = await storage.putAll(objects);
+    expect(problems).toEqual([expect.stringContaining("EISDIR"), undefined, expect.stringContaining("EEXIST")]);
+    expect((await keysOf(storage, "")).sort()).toEqual(["a/b", "c"]);
+    expect(await readdir(join(dir, "incoming"))).toEqual([]);
   });
 
   test("delete, of the last object in nested folders, leaves no folder", async () => {

@@ -11,7 +11,7 @@ import { S3_INSTALL_MS_MAX } from "../../bench/s3-programs.ts";
 import { type S3Server, startS3Server } from "../../bench/s3-server.ts";
 import { createS3Storage, type S3Settings } from "../../storage/s3.ts";
 import { NoSuchObjectError } from "../../storage/storage.ts";
-import { describeConformance } from "./conformance.ts";
+import { describeConformance, describePutAll } from "./conformance.ts";
 import { endlessContent, inChunks, keysOf, read } from "./content.ts";
 import { describeParts } from "./parts.ts";
 import { isStrict, S3_KINDS } from "./servers.ts";
@@ -58,6 +58,7 @@ describe.each(S3_KINDS)("%s", (kind) => {
   }
 
   describeConformance("storage in S3", openBucket);
+  describePutAll("storage in S3", openBucket);
   describeParts("storage in S3", openBucket);
   describeParts("storage in S3 that senders reach", () => openBucket({ uploadEndpoint: server.endpoint }));
 

@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { createSmallObjects } from "../../db/executions/small-objects.ts";
-import { startMovingSmallObjects } from "../../src/housekeeping/small-objects.ts";
+import { moveSmallObjects, startMovingSmallObjects } from "../../src/housekeeping/small-objects.ts";
 import { createLog } from "../../src/log.ts";
 import { createDiskStorage } from "../../storage/disk.ts";
 import { moveToStorage, withSmallObjects } from "../../storage/small-objects.ts";
@@ -96,6 +96,19 @@ test("a small object, that storage does not take, stays and is found all the whi
   expect((await read(storage, KEY)).toString()).toBe("kept");
   await Promise.all([moveToStorage(stored, small, KEY), moveToStorage(stored, small, KEY), read(storage, KEY)]);
   expect([(await read(stored, KEY)).toString(), await countSmall()]).toEqual(["kept", 0]);
+});
+
+test("a small object, that storage does not take, does not keep others from it, and is tried again", async () => {
+  const { stored, small } = await open();
+  await stored.put("executions/ex_1/outputs/0/in-the-way", Readable.from([Buffer.from("x")]));
+  await aSmallObject("waits", "executions/ex_1/outputs/0", 90);
+  await aSmallObject("moves", "executions/ex_1/outputs/1", 61);
+  const move = () => moveSmallObjects({ small, storage: stored });
+  await expect(move()).rejects.toThrow("EISDIR");
+  expect([await countSmall(), (await read(stored, "executions/ex_1/outputs/1")).toString()]).toEqual([1, "moves"]);
+  await stored.delete("executions/ex_1/outputs/0/in-the-way");
+  expect(await move()).toBe(false);
+  expect([await countSmall(), (await read(stored, "executions/ex_1/outputs/0")).toString()]).toEqual([0, "waits"]);
 });
 
 test("small objects of more than a minute ago are moved to storage by themselves, and younger ones stay", async () => {
