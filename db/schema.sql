@@ -469,7 +469,15 @@ CREATE TRIGGER executions_forget_refusals AFTER DELETE ON public.executions REFE
 
 CREATE TRIGGER executions_give_up_files AFTER UPDATE OF files_removed_at ON public.executions FOR EACH ROW WHEN (((old.files_removed_at IS NULL) AND (new.files_removed_at IS NOT NULL))) EXECUTE FUNCTION give_up_files();
 
-CREATE TRIGGER executions_keep_log AFTER UPDATE OF log_key, log_bytes, log_removed_at ON public.executions FOR EACH ROW WHEN ((kept_log_bytes(old.*) <> kept_log_bytes(new.*))) EXECUTE FUNCTION count_kept_log();
+CREATE TRIGGER executions_keep_log AFTER UPDATE OF log_key, log_bytes, log_removed_at ON public.executions FOR EACH ROW WHEN ((
+        CASE
+            WHEN ((old.log_key IS NOT NULL) AND (old.log_removed_at IS NULL)) THEN old.log_bytes
+            ELSE (0)::bigint
+        END <>
+        CASE
+            WHEN ((new.log_key IS NOT NULL) AND (new.log_removed_at IS NULL)) THEN new.log_bytes
+            ELSE (0)::bigint
+        END)) EXECUTE FUNCTION count_kept_log();
 
 CREATE TRIGGER executions_keep_open BEFORE DELETE ON public.executions FOR EACH ROW WHEN ((old.finished_at IS NULL)) EXECUTE FUNCTION refuse_execution_delete();
 
@@ -1041,7 +1049,7 @@ UNION ALL
    FROM file_uploads u
   GROUP BY u.account_id;
 
-CREATE OR REPLACE FUNCTION public.accept_execution(new_id text, account text, workflow text, commit_id text, started_by text, seconds numeric, cores numeric, attempts integer, charge bigint, process text, given jsonb, secrets bytea, files jsonb, key text, print bytea, key_bucket text, key_spacing double precision, key_burst integer, account_bucket text, account_spacing double precision, account_burst integer, executions_max integer, waiting_max integer, follow boolean, backfill boolean, texts jsonb DEFAULT '{}'::jsonb, schedule text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION public.accept_execution(new_id text, account text, workflow text, commit_id text, started_by text, seconds numeric, cores numeric, attempts integer, charge bigint, process text, given jsonb, secrets bytea, files jsonb, key text, print bytea, key_bucket text, key_spacing double precision, key_burst integer, account_bucket text, account_spacing double precision, account_burst integer, executions_max integer, waiting_max integer, follow boolean, backfill boolean, texts jsonb DEFAULT '{}'::jsonb, schedule text DEFAULT NULL::text, begins boolean DEFAULT false)
  RETURNS TABLE(outcome text, id text, admitted boolean, key_busy double precision, account_busy double precision)
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -1103,10 +1111,11 @@ begin
   if outcome = 'accepted' then
     insert into executions (id, account_id, workflow_id, commit_id, trigger, inputs, input_texts, secret_inputs, timeout_seconds, cpu,
                             attempts_max, charge_max, accepted_by, idempotency_key, fingerprint, limited, follows, backfilled,
-                            turn, admitted_at, schedule_name)
+                            turn, admitted_at, schedule_name, state, started_at)
     values (new_id, account, workflow, commit_id, started_by, given, texts, secrets, seconds, cores, attempts, charge, process, key,
-            print, executions_max is not null or follow, follow, backfill, place, admitted_since,
-            schedule)
+            print, executions_max is not null or follow, follow, backfill, place, admitted_since, schedule,
+            case when begins and admitted_since is not null then 'running' else 'queued' end,
+            case when begins and admitted_since is not null then clock_timestamp() end)
         on conflict (workflow_id, idempotency_key)
            where idempotency_key is not null and (failure is null or failure = 'internal') do nothing;
     if not found then outcome := 'known'; end if;
@@ -1276,15 +1285,18 @@ begin
   return null;
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.begin_execution(new_id text, host text, process text, lease_seconds double precision)
+CREATE OR REPLACE FUNCTION public.begin_execution(new_id text, host text, process text, lease_seconds double precision, is_running boolean DEFAULT false)
  RETURNS boolean
  LANGUAGE plpgsql
 AS $function$
 begin
-  if reserve_credits(array[new_id]) <> 'r' then return false; end if;
+  if reserve_credits(array[new_id]) <> 'r' then
+    if is_running then update executions set state = 'queued', started_at = null where id = new_id; end if;
+    return false;
+  end if;
   insert into attempts (execution_id, attempt, host_id, process_id, lease_until)
   values (new_id, 1, host, process, clock_timestamp() + make_interval(secs => lease_seconds));
-  update executions set state = 'running', started_at = clock_timestamp() where id = new_id;
+  if not is_running then update executions set state = 'running', started_at = clock_timestamp() where id = new_id; end if;
   return true;
 end $function$;
 
@@ -1464,9 +1476,6 @@ begin
      from (select array_agg(u.id) as ids, array_agg(u.made) as made
              from unnest(ids, connected) as u (id, made) where u.id = any (ours) and u.made is not null) c
     where c.ids is not null;
-  update executions e set log_key = u.key, log_bytes = u.size, uploaded_at = coalesce(e.uploaded_at, clock_timestamp())
-    from unnest(ids, log_keys, log_sizes) as u (id, key, size)
-   where e.id = u.id and u.id = any (ours);
   insert into execution_files (execution_id, direction, name, file_name, storage_key, bytes, sha256, content_type)
   select f.execution_id, 'output', f.name, f.file_name, f.storage_key, f.bytes, f.sha256, f.content_type
     from jsonb_to_recordset(files) as f (execution_id text, name text, file_name text, storage_key text, bytes bigint, sha256 text,
@@ -1478,11 +1487,19 @@ begin
       on conflict (storage_key) do update set content = excluded.content;
 
   select array_agg(u.id) as ids, array_agg(u.status) as statuses, array_agg(u.used) as seconds,
-         array_agg(u.compute) as computes, array_agg(u.total) as totals into bills
-    from unnest(ids, statuses, seconds, computes, totals) as u (id, status, used, compute, total) where u.id = any (ours);
+         array_agg(u.compute) as computes, array_agg(u.total) as totals, array_agg(u.key) as keys, array_agg(u.size) as sizes
+    into bills
+    from unnest(ids, statuses, seconds, computes, totals, log_keys, log_sizes) as u (id, status, used, compute, total, key, size)
+   where u.id = any (ours);
   if bills.ids is not null then
     finished := array(
-      select settle_executions(bills.ids, bills.statuses, bills.seconds, bills.computes, bills.totals, channel));
+      select settle_executions(bills.ids, bills.statuses, bills.seconds, bills.computes, bills.totals, channel, bills.keys, bills.sizes));
+    -- Of what is settled already, or is not to be, the log is kept all the same.
+    if cardinality(finished) < cardinality(ours) then
+      update executions e set log_key = u.key, log_bytes = u.size, uploaded_at = coalesce(e.uploaded_at, clock_timestamp())
+        from unnest(ids, log_keys, log_sizes) as u (id, key, size)
+       where e.id = u.id and u.id = any (ours) and u.id <> all (finished);
+    end if;
   end if;
   return (select string_agg(case when u.id = any (finished) then 'f' when u.id = any (ours) then 'c' else 'n' end, ''
                             order by u.position)
@@ -1848,7 +1865,7 @@ begin
   return listen_to_end(new_id);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.settle_executions(ids text[], statuses text[], seconds numeric[], computes bigint[], totals bigint[], channel text)
+CREATE OR REPLACE FUNCTION public.settle_executions(ids text[], statuses text[], seconds numeric[], computes bigint[], totals bigint[], channel text, log_keys text[] DEFAULT NULL::text[], log_sizes bigint[] DEFAULT NULL::bigint[])
  RETURNS SETOF text
  LANGUAGE plpgsql
  SET enable_seqscan TO 'off'
@@ -1861,12 +1878,16 @@ begin
     order by a.id for no key update;
   with bills as (
     select distinct on (u.id) u.*
-      from unnest(ids, statuses, seconds, computes, totals) with ordinality as u (id, status, seconds, compute, total, position)
+      from unnest(ids, statuses, seconds, computes, totals, log_keys, log_sizes) with ordinality
+             as u (id, status, seconds, compute, total, log_key, log_size, position)
      order by u.id, u.position
   ), updated as (
     update executions e
        set state = b.status, finished_at = clock_timestamp(), seconds_used = b.seconds,
            charge_compute = b.compute, charge_total = b.total,
+           log_key = case when log_keys is null then e.log_key else b.log_key end,
+           log_bytes = case when log_keys is null then e.log_bytes else b.log_size end,
+           uploaded_at = case when log_keys is null then e.uploaded_at else coalesce(e.uploaded_at, clock_timestamp()) end,
            message = coalesce((select t.message from attempts t where t.execution_id = e.id and t.status is not null
                                 order by t.attempt desc limit 1), '')
       from bills b

@@ -107,7 +107,7 @@ interface AcceptanceRow {
 }
 
 /**
- * Records an execution as `queued`, its input files with it, if all conditions are met: one statement, all or nothing.
+ * Records an execution as `queued`, or as `running` where it has a claim, its input files with it, if all conditions are met: one statement, all or nothing.
  * Of two with one idempotency key the first is accepted. The other gets that one's id, and uses up no rate.
  */
 export async function acceptExecution(
@@ -140,7 +140,7 @@ const ACCEPT = `
                           :acceptedBy, cast(:inputs as jsonb), :secretInputs, cast(:files as jsonb), :key, :fingerprint,
                           :keyBucket, :keySpacing, :keyBurst, :accountBucket, :accountSpacing, :accountBurst,
                           :executionsMax, :waitingMax, cast(:follows as boolean), cast(:backfilled as boolean),
-                          cast(:inputTexts as jsonb), cast(:scheduleName as text))`;
+                          cast(:inputTexts as jsonb), cast(:scheduleName as text), cast(:begins as boolean))`;
 
 /** From then on its files are those of an execution: what was noted before they were stored goes in the same transaction. */
 const NOTED = `noted as (
@@ -154,7 +154,7 @@ const PENDING = `pending as (
 
 /** The functions of a select list are called after the row that they belong to was made. */
 const BEGUN = `begun as (
-    select begin_execution(id, :hostId, :acceptedBy, :leaseSeconds) as begun from accepted where outcome = 'accepted' and admitted
+    select begin_execution(id, :hostId, :acceptedBy, :leaseSeconds, true) as begun from accepted where outcome = 'accepted' and admitted
   )`;
 
 const RECORDED = `recorded as (
@@ -234,6 +234,7 @@ function toBindings(execution: NewExecution, conditions: Conditions) {
     waitingMax: concurrency?.waitingMax ?? null,
     follows,
     backfilled,
+    begins: execution.claim !== undefined,
     ...execution.claim,
     ...execution.tick,
     offer: execution.offeredTo === undefined ? null : toOffer(execution, execution.offeredTo),

@@ -180,7 +180,8 @@ test("an execution that was released while its program ran keeps its outputs, co
     release(db, { executionId, status: "cancelled", failure: null, message: "Cancelled." }),
   );
   const record = await carryOut(aProcess(), executionId);
-  expect(record).toMatchObject({ state: "cancelled", chargeTotal: 0n, outputs: [{}, {}, {}] });
+  const logKey = `executions/${executionId}/log.ndjson`;
+  expect(record).toMatchObject({ state: "cancelled", chargeTotal: 0n, outputs: [{}, {}, {}], logKey });
   expect([told.has(executionId), told.get(executionId)]).toEqual([true, undefined]);
   expect(await findMoneyFaults(db)).toEqual([]);
 });

@@ -217,7 +217,13 @@ test("acceptExecution, with a claim and too few credits, records it and its star
   await accept(workflow, {}, createExecutionId(), LEAD);
   const id = createExecutionId();
   expect(await accept(workflow, {}, id, LEAD)).toMatchObject({ kind: "accepted", admitted: true, begun: false });
-  expect(await describeBegun(id)).toMatchObject({ state: "queued", reservation: null, host: null, starts: 1 });
+  expect(await describeBegun(id)).toMatchObject({
+    state: "queued",
+    started: false,
+    reservation: null,
+    host: null,
+    starts: 1,
+  });
   expect(await reserve(db, id)).toEqual({ kind: "insufficient_credits" });
 });
 
