@@ -28,14 +28,7 @@ import { requireKey, requirePrefix, requireRange } from "./keys.ts";
 import { type Meter, meter } from "./meter.ts";
 import { createPartStorage } from "./parts.ts";
 import { probeStorage } from "./probe.ts";
-import {
-  NoSuchObjectError,
-  type ObjectStore,
-  type PartStorage,
-  type PutResult,
-  type Storage,
-  StorageFullError,
-} from "./storage.ts";
+import { NoSuchObjectError, type ObjectStore, type PartStorage, type PutResult, StorageFullError } from "./storage.ts";
 
 /** No upload takes longer between two writes: a file in `incoming` that is older was left by a killed process. */
 const ABANDONED_MS = 24 * 60 * 60 * 1_000;

@@ -12,7 +12,7 @@ import { meter } from "./meter.ts";
 import { describeObject } from "./parts.ts";
 import { probeStorage } from "./probe.ts";
 import { abortUploads, createS3Parts } from "./s3-parts.ts";
-import { NoSuchObjectError, type ObjectStore, type PutResult, StorageAwayError } from "./storage.ts";
+import { NoSuchObjectError, type ObjectStore, type PutResult, type SmallObject, StorageAwayError } from "./storage.ts";
 
 /** The smallest part that S3 takes. There may be 10,000 of them, so contents of unknown length may have 50 GB. */
 const PART_BYTES = 5 * 1024 * 1024;
@@ -86,16 +86,7 @@ export async function createS3Storage(
     async put(key, content, options) {
       return await upload(client, { content, to: targetOf(key), isThere: isThere(key) }, options);
     },
-    async putAll(objects) {
-      for (const { key } of objects) requireKey(key);
-      const faults: (string | undefined)[] = objects.map(() => undefined);
-      await forEachAtOnce(objects.entries(), OBJECTS_AT_ONCE, async ([index, { key, content }]) => {
-        await storage.put(key, Readable.from([content])).catch((error: unknown) => {
-          faults[index] = messageOf(error);
-        });
-      });
-      return faults;
-    },
+    putAll: (objects) => putAll(storage, objects),
     async putFile(key, path) {
       requireKey(key);
       const { handle } = await openFinished(path);
@@ -156,6 +147,18 @@ export async function createS3Storage(
     },
   };
   return { ...storage, parts: await createS3Parts({ client, senders, at, encryption, answerMsMax }, storage) };
+}
+
+/** Puts small objects, some at a time. Returns what went wrong with each, in words. Throws a RangeError for a key that is none. */
+async function putAll(storage: Pick<ObjectStore, "put">, objects: readonly SmallObject[]) {
+  for (const { key } of objects) requireKey(key);
+  const faults: (string | undefined)[] = objects.map(() => undefined);
+  await forEachAtOnce(objects.entries(), OBJECTS_AT_ONCE, async ([index, { key, content }]) => {
+    await storage.put(key, Readable.from([content])).catch((error: unknown) => {
+      faults[index] = messageOf(error);
+    });
+  });
+  return faults;
 }
 
 /** Marks an error of the connection, as the client marks those that it meets before an answer begins. */

@@ -6,7 +6,7 @@ import type { Log } from "../log.ts";
 const EVERY_MS = 15_000;
 /** Most outputs that are read are read within a minute of their end, and the database answers sooner. */
 const AFTER_SECONDS = 60;
-/** Whoever replaces or deletes one of them waits for the others: some milliseconds each. */
+/** A caller who replaces or deletes one of them waits for the others: some milliseconds each. */
 const BATCH = 50;
 
 interface Move {
@@ -24,7 +24,7 @@ export function startMovingSmallObjects({ log, ...deps }: Move & { readonly log:
   });
 }
 
-/** Moves the oldest of those that are due. Returns whether there may be more. Throws when storage has not taken all of them. */
+/** Moves the oldest due objects. Returns whether there may be more. Throws when storage has not taken all of them. */
 export async function moveSmallObjects({ small, storage }: Move): Promise<boolean> {
   let problem: string | undefined;
   const count = await small.moveDue({ seconds: AFTER_SECONDS, limit: BATCH }, async (objects) => {

@@ -63,7 +63,7 @@ export function describePutAll(name: string, open: () => Promise<Opened & { read
   test(`putAll, in ${name}, of a key that leads elsewhere, stores nothing`, async () => {
     const { storage } = await open();
     const objects = ["a", "../b"].map((key) => ({ key, content: Buffer.from("x") }));
-    await expect(storage.putAll(objects)).rejects.toThrow();
+    await expect(storage.putAll(objects)).rejects.toThrow(RangeError);
     expect(await keysOf(storage, "")).toEqual([]);
   });
 }
