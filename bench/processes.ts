@@ -36,7 +36,8 @@ async function readStat(pid: number): Promise<Stat | undefined> {
 
 /**
  * A process and all below it, with the CPU seconds each has used so far, by program name. `ticks` counts children that
- * have ended with the program that started them; `living` is exact, and has all that have ended under a name of their own, but for those of PostgreSQL.
+ * have ended with the program that started them; `living` is exact, and has all that have ended under a name of their own,
+ * but for those of PostgreSQL.
  */
 export async function readTree(root: number, count: "ticks" | "living" = "ticks"): Promise<Map<string, number>> {
   const stats = new Map<number, Stat>();

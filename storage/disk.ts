@@ -38,8 +38,8 @@ const READ_BYTES = 1024 * 1024;
 /** So much of it may wait to be written. */
 const WRITE_BYTES = 1024 * 1024;
 
-/** Of one batch of small objects: some milliseconds each, on a disk that others use as well. */
-const BATCH_MS_MAX = 60_000;
+/** Of one batch of small objects. Less than the 30 seconds after which PostgreSQL ends the transaction that waits for it. */
+const BATCH_MS_MAX = 20_000;
 
 /**
  * Storage in a folder of this machine: `objects/` as the keys say, and `incoming/` for what is still being written.

@@ -107,9 +107,9 @@ interface AcceptanceRow {
 }
 
 /**
- * Records an execution with its input files if all conditions are met: one statement, all or nothing. It is `queued`, or `running` where
- * it has a claim and enough credits.
- * Of two with one idempotency key the first is accepted. The other gets that one's id, and uses up no rate.
+ * Records an execution with its input files if all conditions are met: one statement, all or nothing. It is `queued`, or
+ * `running` where it has a claim and enough credits. Of two with one idempotency key the first is accepted. The other gets
+ * that one's id, and uses up no rate.
  */
 export async function acceptExecution(
   db: Db,

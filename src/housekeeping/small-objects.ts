@@ -6,8 +6,11 @@ import type { Log } from "../log.ts";
 const EVERY_MS = 15_000;
 /** Most outputs that are read are read within a minute of their end, and the database answers sooner. */
 const AFTER_SECONDS = 60;
-/** A caller who replaces or deletes one of them waits for the others: some milliseconds each. */
-const BATCH = 50;
+/**
+ * A caller who replaces or deletes one of them waits for the others, and gives up after ten seconds (`lock_timeout`). Each takes
+ * some five waits for the disk.
+ */
+const BATCH = 16;
 
 interface Move {
   readonly small: ReturnType<typeof createSmallObjects>;
