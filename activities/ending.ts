@@ -7,7 +7,7 @@ import type { MicroCredits } from "../domain/credits.ts";
 import type { ExecutionResult, PythonOutcome, StoredFile } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
 import type { CreditsDeps } from "./credits.ts";
-import { contentTypeOf, folderOf, logKeyOf, type OutputsDeps, outputKey } from "./outputs.ts";
+import { contentTypeOf, folderOf, logKeyOf, logOf, type OutputsDeps, outputKey } from "./outputs.ts";
 import { priceOf } from "./price.ts";
 
 export interface EndingDeps extends CreditsDeps, Pick<OutputsDeps, "spool"> {
@@ -31,7 +31,8 @@ export function createEnding(deps: EndingDeps) {
     async prepare(work: ExecutionWork, outcome: PythonOutcome, chargeMax: MicroCredits): Promise<Ending | undefined> {
       const spooled = deps.smallBytesMax > 0 ? await deps.spool.readResult(work.executionId) : undefined;
       if (spooled === undefined) return undefined;
-      const contents = readAll([...spooled.outputs.map(({ path }) => path), spooled.logPath], deps.smallBytesMax);
+      const sources = [...spooled.outputs.map(({ content, path }) => content ?? path), logOf(spooled)];
+      const contents = readAll(sources, deps.smallBytesMax);
       if (contents === undefined) return undefined;
       const folder = folderOf(work.executionId, spooled);
       const outputs = spooled.outputs.map((output, index) => {
@@ -95,14 +96,17 @@ function toResult(work: ExecutionWork, { outcome, charge, files }: Ending): Exec
 
 const compareBytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
 
-/** Returns the contents of files, each at its place; undefined where they have more than `bytesMax` bytes together. */
-function readAll(paths: readonly (string | undefined)[], bytesMax: number): (Buffer | undefined)[] | undefined {
+/** Returns contents and those of files, each at its place; undefined where they have more than `bytesMax` bytes together. */
+function readAll(
+  sources: readonly (Buffer | string | undefined)[],
+  bytesMax: number,
+): (Buffer | undefined)[] | undefined {
   const contents: (Buffer | undefined)[] = [];
   let left = bytesMax;
-  for (const path of paths) {
-    const content = path === undefined ? undefined : readSmall(path, left);
-    if (content === undefined && path !== undefined) return undefined;
+  for (const source of sources) {
+    const content = typeof source === "string" ? readSmall(source, left) : source;
     left -= content?.length ?? 0;
+    if ((content === undefined && source !== undefined) || left < 0) return undefined;
     contents.push(content);
   }
   return contents;

@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { activityInfo, heartbeat } from "@temporalio/activity";
@@ -58,7 +57,7 @@ export function createOutputs(deps: OutputsDeps) {
      */
     async keepLog(executionId: ExecutionId): Promise<void> {
       // The log of most executions has been moved by their upload.
-      if (!existsSync(deps.spool.logPathOf(executionId))) return;
+      if (!deps.spool.hasLog(executionId)) return;
       const upload = await findUpload(deps.db, executionId);
       if (upload === undefined || upload.logRemoved) return;
       if (upload.hostId !== deps.hostId) return upload.ended ? addToLog(deps, executionId, upload) : undefined;
@@ -84,7 +83,7 @@ export function createOutputs(deps: OutputsDeps) {
       const folder = folderOf(executionId, spooled);
       for (const index of spooled.outputs.keys()) await storage.delete(outputKey(folder, index));
       const logKey = logKeyOf(folder);
-      const isRecorded = upload.logKey !== null || upload.logRemoved || spooled.logPath === undefined;
+      const isRecorded = upload.logKey !== null || upload.logRemoved || logOf(spooled) === undefined;
       const stored = isRecorded ? undefined : await storage.head(logKey);
       if (stored !== undefined)
         await insertLog(db, { executionId, logKey, logBytes: stored.bytes, attempt: upload.attempt });
@@ -147,15 +146,15 @@ async function findSpooled(
 }
 
 async function uploadSpooled(deps: OutputsDeps, executionId: ExecutionId, spooled: SpooledResult): Promise<void> {
-  const { logPath, logBytes, outputs, attempt } = spooled;
+  const { logBytes, outputs, attempt } = spooled;
   const folder = folderOf(executionId, spooled);
-  const logKey = logPath === undefined ? null : logKeyOf(folder);
+  const log = logOf(spooled);
+  const logKey = log === undefined ? null : logKeyOf(folder);
   const files: StoredFile[] = [];
   const moves = outputs.map((output, index) => async (): Promise<void> => {
     files[index] = await keep(deps, output, outputKey(folder, index));
   });
-  if (logPath !== undefined && logKey !== null)
-    moves.push(async () => void (await moveOnce(deps.storage, logKey, logPath)));
+  if (log !== undefined && logKey !== null) moves.push(async () => void (await moveOnce(deps.storage, logKey, log)));
   // Most of the time of a small file is waiting for the disk.
   await forEachAtOnce(moves, MOVES_AT_ONCE, (move) => move());
   if (await insertOutputs(deps.db, { executionId, files, logKey, logBytes, attempt })) return;
@@ -177,8 +176,13 @@ async function withoutSpool(deps: OutputsDeps, executionId: ExecutionId): Promis
   );
 }
 
+/** Returns the content of a spooled log, or its path; undefined where the program wrote nothing. */
+export function logOf({ logText, logPath }: Pick<SpooledResult, "logText" | "logPath">): Buffer | string | undefined {
+  return logText === undefined ? logPath : Buffer.from(logText);
+}
+
 async function keep(deps: OutputsDeps, output: SpooledOutput, storageKey: string): Promise<StoredFile> {
-  const { bytes, sha256 } = await moveOnce(deps.storage, storageKey, output.path);
+  const { bytes, sha256 } = await moveOnce(deps.storage, storageKey, output.content ?? output.path);
   const { name, fileName } = output;
   return { name, fileName, storageKey, bytes, sha256, contentType: contentTypeOf(fileName) };
 }
@@ -188,8 +192,14 @@ export function contentTypeOf(fileName: string): string {
   return mime.contentType(mime.lookup(fileName) || "application/octet-stream") || "application/octet-stream";
 }
 
-/** Moves a file to storage; when an earlier call has moved it already, reads back what that call stored. */
-async function moveOnce(storage: Storage, key: string, path: string): Promise<{ bytes: number; sha256: string }> {
+/** Moves a file or a content to storage; when an earlier call has moved the file already, reads back what that call stored. */
+async function moveOnce(
+  storage: Storage,
+  key: string,
+  from: Buffer | string,
+): Promise<{ bytes: number; sha256: string }> {
+  if (typeof from !== "string") return storage.put(key, Readable.from([from]));
+  const path = from;
   const here = await stat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
     throw error;

@@ -46,6 +46,8 @@ export interface ProgramDeps {
   /** Why no program of a commit can begin on this host; undefined when it can. */
   readonly hostProblem: (manifest: Manifest) => string | undefined;
   readonly takeValues: TakeValues;
+  /** Outputs of a first attempt with so many bytes together at most, and a short log, need no files: they are recorded with its end. */
+  readonly smallBytesMax: number;
   readonly openSecrets: (sealed: Buffer, executionId: ExecutionId) => Record<string, string>;
   /** Told of every program that came to its end here, with the seconds that count. */
   readonly onRun?: ((path: "cold" | "lane", secondsUsed: number) => void) | undefined;
@@ -85,10 +87,13 @@ export function createProgramRunner(deps: ProgramDeps) {
       });
       runsByPath[result.path] += 1;
       deps.onRun?.(result.path, result.outcome.secondsUsed);
+      const { logText, logBytes } = result;
+      const hasLog = logBytes > 0;
       await deps.spool.writeResult(work.executionId, {
         outputs: result.outputs,
-        logPath: result.logBytes > 0 ? deps.spool.logPathOf(work.executionId) : undefined,
-        logBytes: result.logBytes,
+        logPath: hasLog && logText === undefined ? deps.spool.logPathOf(work.executionId) : undefined,
+        logText: hasLog ? logText : undefined,
+        logBytes,
         attempt: work.attempt,
         outputsLost: work.previous?.outputsLost ?? 0,
       });
@@ -133,7 +138,15 @@ function createProgressBoard() {
 export function createWarmer(
   deps: Omit<
     ProgramDeps,
-    "storage" | "spool" | "hostId" | "hostProblem" | "diskShareOf" | "takeValues" | "openSecrets" | "onRun"
+    | "storage"
+    | "spool"
+    | "hostId"
+    | "hostProblem"
+    | "diskShareOf"
+    | "takeValues"
+    | "smallBytesMax"
+    | "openSecrets"
+    | "onRun"
   >,
 ) {
   return async (workflowId: WorkflowId, commitId: CommitId): Promise<Warmth> => {
@@ -191,6 +204,7 @@ async function prepare(
     arguments: manifest.arguments,
     logStart: await continueLog(deps, work),
     files: await fetchFiles(deps, manifest, work.files, spoolDir),
+    heldBytesMax: work.attempt === 1 ? deps.smallBytesMax : 0,
     declaredOutputs: manifest.outputs.filter((output) => output.required).map((output) => output.name),
   };
 }

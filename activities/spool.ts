@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { type ExecutionId, isExecutionId } from "../domain/ids.ts";
 import { type RemoveTree, removeFew, removeTree } from "../system/trees/remove-tree.ts";
 
@@ -11,12 +11,16 @@ export interface SpooledOutput {
   readonly fileName: string;
   readonly path: string;
   readonly bytes: number;
+  /** Set where it is small enough to wait in the result: then there is no file at `path`. */
+  readonly content?: Buffer | undefined;
 }
 
 export interface SpooledResult {
   readonly outputs: readonly SpooledOutput[];
-  /** Undefined when the program wrote nothing. */
+  /** Undefined when the program wrote nothing, or little. */
   readonly logPath: string | undefined;
+  /** All of it, where it is short enough to wait in the result. */
+  readonly logText?: string | undefined;
   readonly logBytes: number;
   /** Whose outputs they are. Undefined in a result that an earlier version wrote. */
   readonly attempt?: number;
@@ -45,24 +49,35 @@ export function createSpool(dir: string, remove: RemoveTree = removeTree) {
   const folderOf = (executionId: ExecutionId): string => join(dir, executionId);
   const resultOf = (executionId: ExecutionId): string => join(folderOf(executionId), RESULT_FILE);
   const logPathOf = (executionId: ExecutionId): string => join(folderOf(executionId), LOG_FILE);
+  const readResult = (executionId: ExecutionId): SpooledResult | undefined => {
+    const text = unlessMissing(() => readFileSync(resultOf(executionId), "utf8"));
+    return text === undefined ? undefined : fromText(text);
+  };
   return {
     logPathOf,
 
     /** Returns what there is of a log, from a byte on and so many bytes at most; undefined where nothing was written. */
-    readLog: async (executionId: ExecutionId, start = 0, bytesMax?: number): Promise<Readable | undefined> => {
-      try {
-        const end = bytesMax === undefined ? Number.POSITIVE_INFINITY : start + bytesMax - 1;
-        return (await open(logPathOf(executionId))).createReadStream({ start, end });
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-        throw error;
-      }
+    async readLog(
+      executionId: ExecutionId,
+      start = 0,
+      bytesMax = Number.POSITIVE_INFINITY,
+    ): Promise<Readable | undefined> {
+      const file = await open(logPathOf(executionId)).catch(ignoreMissing);
+      if (file !== undefined) return file.createReadStream({ start, end: start + bytesMax - 1 });
+      const log = readResult(executionId)?.logText;
+      return log === undefined ? undefined : Readable.from([Buffer.from(log).subarray(start, start + bytesMax)]);
     },
+
+    /** Returns whether there is anything of a log. */
+    hasLog: (executionId: ExecutionId): boolean =>
+      existsSync(logPathOf(executionId)) || readResult(executionId)?.logText !== undefined,
 
     /** Returns a folder for an attempt. Of an earlier attempt only the log is still there, which this one goes on with. */
     async open(executionId: ExecutionId): Promise<string> {
       const folder = folderOf(executionId);
       if (mkdirSync(folder, { recursive: true, mode: FOLDER_MODE }) !== undefined) return folder;
+      const log = existsSync(logPathOf(executionId)) ? undefined : readResult(executionId)?.logText;
+      if (log !== undefined) writeAtOnce(logPathOf(executionId), log);
       for (const name of await readdir(folder)) if (name !== LOG_FILE) await remove(join(folder, name));
       const left = (await readdir(folder)).filter((name) => name !== LOG_FILE);
       if (left.length > 0) throw new Error(`${folder} holds files of an earlier attempt, which must not be found.`);
@@ -74,19 +89,10 @@ export function createSpool(dir: string, remove: RemoveTree = removeTree) {
 
     /** Written whole or not at all: its presence means the attempt's outputs are complete. */
     async writeResult(executionId: ExecutionId, result: SpooledResult): Promise<void> {
-      const path = resultOf(executionId);
-      writeFileSync(`${path}.tmp`, JSON.stringify(result), { mode: 0o600 });
-      renameSync(`${path}.tmp`, path);
+      writeAtOnce(resultOf(executionId), toText(result));
     },
 
-    async readResult(executionId: ExecutionId): Promise<SpooledResult | undefined> {
-      try {
-        return JSON.parse(readFileSync(resultOf(executionId), "utf8")) as SpooledResult;
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-        throw error;
-      }
-    },
+    readResult: async (executionId: ExecutionId): Promise<SpooledResult | undefined> => readResult(executionId),
 
     async remove(executionId: ExecutionId): Promise<void> {
       const folder = folderOf(executionId);
@@ -106,4 +112,37 @@ export function createSpool(dir: string, remove: RemoveTree = removeTree) {
       return (await readdir(dir)).filter(isExecutionId);
     },
   };
+}
+
+/** Whole or not at all, for whoever reads it while this process may be killed. */
+function writeAtOnce(path: string, text: string): void {
+  writeFileSync(`${path}.tmp`, text, { mode: 0o600 });
+  renameSync(`${path}.tmp`, path);
+}
+
+function toText({ outputs, ...result }: SpooledResult): string {
+  const asTexts = outputs.map(({ content, ...output }) => ({ ...output, content: content?.toString("base64") }));
+  return JSON.stringify({ ...result, outputs: asTexts });
+}
+
+function fromText(text: string): SpooledResult {
+  const { outputs, ...result } = JSON.parse(text) as Omit<SpooledResult, "outputs"> & {
+    readonly outputs: readonly (Omit<SpooledOutput, "content"> & { readonly content?: string })[];
+  };
+  const asBytes = outputs.map(({ content, ...output }) =>
+    content === undefined ? output : { ...output, content: Buffer.from(content, "base64") },
+  );
+  return { ...result, outputs: asBytes };
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT") throw error;
+}
+
+function unlessMissing<Found>(find: () => Found): Found | undefined {
+  try {
+    return find();
+  } catch (error) {
+    return ignoreMissing(error as NodeJS.ErrnoException);
+  }
 }

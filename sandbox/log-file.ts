@@ -52,8 +52,11 @@ function parseLine(text: string): LogLine | undefined {
  */
 export interface LogFile {
   write(text: string): void;
-  /** Rejects when anything could not be written. A file that nothing was written to is not made. */
-  close(): Promise<void>;
+  /**
+   * Rejects when anything could not be written. A file that nothing was written to is not made. With `isHeld`, neither is a new one that
+   * all of is still to be written: then it resolves with the text.
+   */
+  close(isHeld?: boolean): Promise<string | undefined>;
 }
 
 export function createLogFile(path: string, isNew: boolean): LogFile {
@@ -79,15 +82,17 @@ export function createLogFile(path: string, isNew: boolean): LogFile {
       if (pending.length > PENDING_CHARS_MAX) open();
       else timer ??= setTimeout(open, FLUSH_AFTER_MS).unref();
     },
-    async close() {
+    async close(isHeld = false) {
       clearTimeout(timer);
       if (stream === undefined) {
+        if (isHeld && isNew) return pending;
         if (pending !== "") writeFileSync(path, pending, { ...FILE, flag: flags });
       } else if (!stream.destroyed) {
         stream.end();
         await once(stream, "close");
       }
       if (failure) throw new Error(`The log ${path} could not be written.`, { cause: failure });
+      return undefined;
     },
   };
 }

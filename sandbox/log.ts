@@ -13,8 +13,11 @@ export interface LogRecorder {
   add(stream: "stdout" | "stderr", chunk: Buffer): void;
   /** A remark of the sandbox itself; it is written also above the limit. */
   note(text: string): void;
-  /** Writes out what is left, unfinished lines too. The file is complete when it resolves. */
-  close(): Promise<{ logBytes: number; logTruncated: boolean }>;
+  /**
+   * Writes out what is left, unfinished lines too. The file is complete when it resolves. With `isHeld`, a short log of which nothing has
+   * been written yet is returned, and there is no file.
+   */
+  close(isHeld?: boolean): Promise<{ logBytes: number; logTruncated: boolean; logText?: string | undefined }>;
 }
 
 interface LogOptions {
@@ -69,15 +72,15 @@ export function createLogRecorder(
     stderr: createReader(mask, (text) => emit("stderr", text)),
   };
 
-  const finish = async () => {
+  const finish = async (isHeld: boolean) => {
     const wasCut = truncated;
     truncated = false; // What came before the cut is complete with its last, unfinished line.
     for (const reader of Object.values(readers)) reader.end(wasCut);
     truncated ||= wasCut;
     if (truncated) write("system", `The log is cut here: it reached its limit of ${bytesMax} bytes.`);
     flush();
-    await file.close();
-    return { logBytes: bytes + noteBytes, logTruncated: truncated };
+    const logText = await file.close(isHeld);
+    return { logBytes: bytes + noteBytes, logTruncated: truncated, logText };
   };
   let closed: ReturnType<typeof finish> | undefined;
 
@@ -96,7 +99,7 @@ export function createLogRecorder(
       write("system", text);
       flush();
     },
-    close: () => (closed ??= finish()),
+    close: (isHeld = false) => (closed ??= finish(isHeld)),
   };
 }
 

@@ -136,6 +136,8 @@ export interface SandboxRequest {
   /** What the commit says of its environment: see `LaneVariables`. */
   readonly laneVariables?: LaneVariables | undefined;
   readonly limits: SandboxLimits;
+  /** Outputs with so many bytes together at most may be returned as their contents instead of files, and so may a short log. 0 unless given. */
+  readonly heldBytesMax?: number | undefined;
   /** True: the working folder and `/tmp` are on a disk of their own, and not in memory. Such an execution starts cold. */
   readonly isScratchOnDisk?: boolean | undefined;
   /** True: it gets an interpreter of its own, and no lane is made for it. */
@@ -154,6 +156,8 @@ export interface CollectedOutput {
   /** Absolute path on the host of a plain file of its own. */
   readonly path: string;
   readonly bytes: number;
+  /** Set where it is held: then there is no file at `path`. */
+  readonly content?: Buffer | undefined;
 }
 
 /** The variables of a commit: some are the same in every run, and of the others the names are known. */
@@ -188,6 +192,8 @@ export interface SandboxResult {
   readonly outputs: readonly CollectedOutput[];
   readonly logBytes: number;
   readonly logTruncated: boolean;
+  /** All of it, where it is held: then there is no file. */
+  readonly logText?: string | undefined;
 }
 
 /** `system` lines are the sandbox's own remarks: a log cut short, outputs left out. */

@@ -262,13 +262,14 @@ async function conclude(
     log.note(CUT_NOTE);
     return dropOutputs();
   }
-  const collected = await takeOutputs(left, place.outputsDir, outputsDir).catch(release);
+  const { heldBytesMax = 0, spoolDir } = request;
+  const collected = await takeOutputs(left, { from: place.outputsDir, to: outputsDir, heldBytesMax }).catch(release);
   await place.release(true);
   for (const note of collected.notes) log.note(note);
   const complete = addOutputs(outcome, collected, request);
-  if (complete.status === "failed" && lacksDisk(outputsDir, collected.outputs))
+  if (complete.status === "failed" && lacksDisk(spoolDir, collected.outputs))
     throw new Error("The disk that outputs are written to is full: a failure is not the program's for certain.");
-  return { outcome: complete, outputs: collected.outputs, ...(await log.close()) };
+  return { outcome: complete, outputs: collected.outputs, ...(await log.close(heldBytesMax > 0)) };
 }
 
 /** Takes each step, also after one that failed. Throws a failure when all have been taken. */

@@ -1,7 +1,8 @@
-import { copyFileSync, mkdirSync, renameSync, truncateSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, renameSync, truncateSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { CollectedOutputs } from "./outputs.ts";
+import type { CollectedOutput } from "./request.ts";
 
 /** Copying a file of this size takes less time than a message to another thread. */
 const AT_ONCE_BYTES_MAX = 64 * 1024;
@@ -16,10 +17,16 @@ const PIECE_BYTES = 4 * 1024 * 1024;
 /**
  * Moves collected outputs from where a program wrote them to `to`. The whole folder is renamed where that is possible;
  * from a disk of its own each file is copied. A file is emptied when it is copied, so that only one is there twice at a
- * time. Returns the same with the paths of now. Every process of the execution must be dead.
+ * time. Returns the same with the paths of now. Outputs of `heldBytesMax` together at most are returned with their contents
+ * instead, as files for them take a millisecond. Every process of the execution must be dead.
  */
-export async function takeOutputs(collected: CollectedOutputs, from: string, to: string): Promise<CollectedOutputs> {
+export async function takeOutputs(
+  collected: CollectedOutputs,
+  { from, to, heldBytesMax }: { readonly from: string; readonly to: string; readonly heldBytesMax: number },
+): Promise<CollectedOutputs> {
   if (from === to) return collected;
+  if (heldBytesMax > 0 && collected.outputs.reduce((sum, { bytes }) => sum + bytes, 0) <= heldBytesMax)
+    return { ...collected, outputs: collected.outputs.map((output) => ({ ...output, content: readHeld(output) })) };
   const moved = collected.outputs.map((output) => ({ ...output, path: join(to, relative(from, output.path)) }));
   if (!tryRename(from, to)) {
     mkdirSync(to, { mode: 0o700 });
@@ -34,6 +41,12 @@ export async function takeOutputs(collected: CollectedOutputs, from: string, to:
     }
   }
   return { ...collected, outputs: moved };
+}
+
+function readHeld({ path, bytes }: CollectedOutput): Buffer {
+  const content = readFileSync(path);
+  if (content.length !== bytes) throw new Error("An output has changed while it was taken.");
+  return content;
 }
 
 /** Copies a file of so many bytes, several pieces at a time. */

@@ -218,6 +218,7 @@ export function openPrograms(deps: ProgramsDeps) {
     spool,
     hostId: deps.hostId,
     diskShareOf: slots.shareOf,
+    smallBytesMax: settings.TREADLE_SMALL_OUTPUTS_BYTES_MAX,
     hostProblem: findProblem,
     onRun: deps.onRun,
     takeValues: createTakeValues({ db, secretBox: deps.secretBox }),

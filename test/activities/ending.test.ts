@@ -49,9 +49,10 @@ afterAll(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-/** A process whose programs end as given, with three outputs and a line in the log. */
+/** A process whose programs end as given, with three outputs and a line in the log: in files, or held in the result. */
 function aProcess({
   smallBytesMax = 1_000,
+  isHeld = false,
   outcome = { status: "success", message: "", secondsUsed: 1.5 } as PythonOutcome,
 } = {}) {
   return createActivities({
@@ -70,16 +71,20 @@ function aProcess({
         content,
         path: join(folder, fileName),
       }));
-      for (const { path, content } of outputs) await writeFile(path, content);
-      await writeFile(spool.logPathOf(executionId), LOG);
+      if (!isHeld) {
+        for (const { path, content } of outputs) await writeFile(path, content);
+        await writeFile(spool.logPathOf(executionId), LOG);
+      }
       await spool.writeResult(executionId, {
         outputs: outputs.map(({ fileName, path, content }) => ({
           name: fileName.split(".")[0] ?? "",
           fileName,
           path,
           bytes: Buffer.byteLength(content),
+          content: isHeld ? Buffer.from(content) : undefined,
         })),
-        logPath: spool.logPathOf(executionId),
+        logPath: isHeld ? undefined : spool.logPathOf(executionId),
+        logText: isHeld ? LOG : undefined,
         logBytes: 6, // Of its text alone.
         attempt: 1,
       });
@@ -117,27 +122,39 @@ const countStored = async (executionId: ExecutionId): Promise<number> => {
   return count;
 };
 
-test("an execution with little output ends in one commit, and its caller is told what the record has", async () => {
-  const executionId = await anAccepted();
-  const record = await carryOut(aProcess(), executionId);
-  expect(record).toMatchObject({ state: "success", attempts: 1, logKey: `executions/${executionId}/log.ndjson` });
-  const { secondsUsed, chargeCompute, chargeTotal, outputs, draft, message, state: status } = record;
-  expect(told.get(executionId)).toEqual({ status, message, secondsUsed, chargeCompute, chargeTotal, outputs, draft });
-  expect(await readAll(executionId)).toEqual({
-    "log.ndjson": LOG,
-    ...Object.fromEntries(Object.values(OUTPUTS).map((content, at) => [`outputs/${at}`, content])),
-  });
-  expect(await countStored(executionId)).toBe(0);
-  await until(async () => !(await spool.list()).includes(executionId));
-  expect(await findMoneyFaults(db)).toEqual([]);
-});
+test.each([
+  ["in files", false],
+  ["held in its result", true],
+])(
+  "an execution with little output %s ends in one commit, and its caller is told what the record has",
+  async (_, isHeld) => {
+    const executionId = await anAccepted();
+    const record = await carryOut(aProcess({ isHeld }), executionId);
+    expect(record).toMatchObject({ state: "success", attempts: 1, logKey: `executions/${executionId}/log.ndjson` });
+    const { secondsUsed, chargeCompute, chargeTotal, outputs, draft, message, state: status } = record;
+    expect(told.get(executionId)).toEqual({ status, message, secondsUsed, chargeCompute, chargeTotal, outputs, draft });
+    expect(await readAll(executionId)).toEqual({
+      "log.ndjson": LOG,
+      ...Object.fromEntries(Object.values(OUTPUTS).map((content, at) => [`outputs/${at}`, content])),
+    });
+    expect(await countStored(executionId)).toBe(0);
+    await until(async () => !(await spool.list()).includes(executionId));
+    expect(await findMoneyFaults(db)).toEqual([]);
+  },
+);
 
 test("an execution with more output, or where small outputs are switched off, is stored first and has the same record", async () => {
   const byOne = await carryOut(aProcess(), await anAccepted());
-  for (const smallBytesMax of [20, 0]) {
+  for (const process of [
+    { smallBytesMax: 20 },
+    { smallBytesMax: 0 },
+    { smallBytesMax: 20, isHeld: true },
+    { smallBytesMax: 0, isHeld: true },
+  ]) {
     const executionId = await anAccepted();
-    const record = await carryOut(aProcess({ smallBytesMax }), executionId);
+    const record = await carryOut(aProcess(process), executionId);
     expect([told.get(executionId), await countStored(executionId)]).toEqual([undefined, 4]);
+    expect((await readAll(executionId))["log.ndjson"]).toBe(LOG);
     for (const field of ["state", "message", "secondsUsed", "chargeCompute", "chargeTotal", "outputs"] as const)
       expect(record[field]).toEqual(byOne[field]);
   }

@@ -79,6 +79,7 @@ function aHost(processId: string) {
     checkouts: { ensure: async () => commitDir } as never,
     commitEnvironments: { ensure: async () => ({ python: findInterpreter(), environmentDir: null }) } as never,
     runtimes: { prepare: async () => undefined },
+    smallBytesMax: 65_536,
     hostProblem: () => undefined,
     takeValues: async () => ({ secrets: new Map(), variables: new Map() }),
     openSecrets: () => ({}),

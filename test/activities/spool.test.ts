@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { createProgramRunner } from "../../activities/program.ts";
 import { createSpool, FILLED_DISK_FILE, type Spool, type SpooledResult } from "../../activities/spool.ts";
+import type { ExecutionId } from "../../domain/ids.ts";
 import { createExecutionId } from "../../src/ids.ts";
 
 let dir: string;
@@ -17,6 +18,10 @@ beforeEach(async () => {
 afterEach(async () => {
   await rm(dir, { recursive: true, force: true });
 });
+
+async function readLog(id: ExecutionId, ...range: [start?: number, bytesMax?: number]): Promise<string> {
+  return Buffer.concat((await (await spool.readLog(id, ...range))?.toArray()) ?? []).toString();
+}
 
 const RESULT: SpooledResult = { outputs: [], logPath: undefined, logBytes: 0 };
 
@@ -37,6 +42,26 @@ test("readResult, after a result was written, answers it, log or none", async ()
   await spool.writeResult(silent, RESULT);
   expect(await spool.readResult(id)).toEqual(result);
   expect(await spool.readResult(silent)).toEqual(RESULT);
+});
+
+test("a result with its outputs and log in it is read as it was written, and a further attempt goes on with its log", async () => {
+  const id = createExecutionId();
+  const folder = await spool.open(id);
+  const output = { name: "raw", fileName: "raw.bin", path: join(folder, "outputs", "raw.bin"), bytes: 4 };
+  const result = {
+    ...RESULT,
+    outputs: [{ ...output, content: Buffer.from([0, 255, 10, 128]) }],
+    logText: "first\nsecond\n",
+  };
+  await spool.writeResult(id, result);
+  expect(await readdir(folder)).toEqual(["result.json"]);
+  expect(await spool.readResult(id)).toEqual(result);
+  expect(spool.hasLog(id)).toBe(true);
+  expect(await readLog(id, 6, 6)).toBe("second");
+
+  await spool.open(id);
+  expect(await readdir(folder)).toEqual(["log.ndjson"]);
+  expect(await readLog(id)).toBe("first\nsecond\n");
 });
 
 test("readResult, of a result whose writing was cut short, answers undefined", async () => {

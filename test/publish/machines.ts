@@ -89,7 +89,7 @@ async function aMachine({ db, accountId, standard, others, index }: MachineParts
     spool,
     hostId: "host1",
     storage: {} as never,
-
+    smallBytesMax: 0,
     hostProblem: () => undefined,
     takeValues: async () => ({ secrets: new Map(), variables: new Map() }),
     openSecrets: () => ({}),

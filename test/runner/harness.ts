@@ -56,7 +56,9 @@ export const LIMITS: SandboxLimits = {
   logBytesMax: MIB,
 };
 
-export interface Program extends Pick<SandboxRequest, "variables" | "secrets" | "laneVariables" | "isScratchOnDisk"> {
+type Handed = "variables" | "secrets" | "laneVariables" | "isScratchOnDisk" | "heldBytesMax";
+
+export interface Program extends Pick<SandboxRequest, Handed> {
   readonly code: string;
   /** More files of the commit, by path. */
   readonly commit?: Readonly<Record<string, string>>;
@@ -268,6 +270,7 @@ function toRequest(
     declaredOutputs: program.outputs ?? null,
     network: program.network ?? false,
     isScratchOnDisk: program.isScratchOnDisk,
+    heldBytesMax: program.heldBytesMax,
     limits: { ...LIMITS, ...program.limits },
   };
 }
@@ -297,7 +300,8 @@ async function runProgram(
   });
   const elapsedMs = performance.now() - started;
   const logPath = join(spoolDir, "log.ndjson");
-  const lines = existsSync(logPath) ? readFileSync(logPath, "utf8").split("\n").filter(Boolean) : [];
+  const logText = result.logText ?? (existsSync(logPath) ? readFileSync(logPath, "utf8") : "");
+  const lines = logText.split("\n").filter(Boolean);
   const log = lines.map((line) => JSON.parse(line) as LogLine);
   const textOf = (stream: string) =>
     log
@@ -315,7 +319,7 @@ async function runProgram(
     texts: Object.fromEntries(
       result.outputs
         .filter((output) => output.bytes < MIB)
-        .map((output) => [output.name, readFileSync(output.path, "utf8")]),
+        .map(({ name, path, content }) => [name, (content ?? readFileSync(path)).toString("utf8")]),
     ),
   };
 }

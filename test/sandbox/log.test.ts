@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
@@ -50,4 +50,23 @@ test("a log, whose first attempt has reached the bound, takes no more than the r
 test("a log, of an attempt whose earlier ones wrote on another host, has ids above theirs", async () => {
   await record(["one\n"], { idsAfter: 1_000_000 });
   expect(linesOf()).toEqual(["1000001 stdout one"]);
+});
+
+test("a log that is held, short and new, is returned as it would be written; one that goes on, or that was written in part, is a file", async () => {
+  const held = createLogRecorder(path, 1_000);
+  held.add("stdout", Buffer.from("one\ntw"));
+  const { logBytes, logText } = await held.close(true);
+  expect([logBytes, existsSync(path)]).toEqual([6, false]);
+  const lines = logText
+    ?.trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as LogLine);
+  expect(lines?.map(({ id, text }) => `${id} ${text}`)).toEqual(["1 one", "2 tw"]);
+
+  for (const texts of [["a".repeat(65_537)], ["further"]]) {
+    const log = createLogRecorder(path, 100_000);
+    for (const text of texts) log.add("stdout", Buffer.from(`${text}\n`));
+    expect(await log.close(true)).toMatchObject({ logText: undefined });
+  }
+  expect(linesOf().at(-1)).toBe("3 stdout further");
 });

@@ -13,7 +13,8 @@ const LEADING_OUT = /(^|\/)\.{0,2}(\/|$)/u;
 
 /** Outputs that are no plain file of one name, or that hold the host's secret. */
 function findForeign(ran: Ran, secret: string): string[] {
-  return ran.outputs.flatMap(({ fileName, path }) => {
+  return ran.outputs.flatMap(({ fileName, path, content }) => {
+    if (content !== undefined) return content.includes(secret) ? [`${fileName} holds the secret`] : [];
     const stats = lstatSync(path, { throwIfNoEntry: false });
     if (stats === undefined) return [`${fileName} has vanished`]; // Somebody still has a hand on it.
     if (!stats.isFile()) return [`${fileName} is no plain file`];
@@ -31,8 +32,17 @@ export const OUTPUT_ATTACKS: readonly Attack[] = [
     essence: "leaves symbolic links to a file of the host, to /proc, to folders, to each other",
     containment: "none is an output, and nothing of the host is in one",
     ways: BOTH,
-    wage: async ({ run, scene }) =>
-      findForeign((await run("output_links", { inputs: { folder: scene.folder } })).ran, scene.secret),
+    wage: async ({ run, scene }) => {
+      const found: string[] = [];
+      for (const heldBytesMax of [0, 65_536])
+        found.push(
+          ...findForeign(
+            (await run("output_links", { inputs: { folder: scene.folder }, heldBytesMax })).ran,
+            scene.secret,
+          ),
+        );
+      return found;
+    },
     control: {
       without: "looking at the link instead of what it leads to",
       sources: [
@@ -111,12 +121,17 @@ export const OUTPUT_ATTACKS: readonly Attack[] = [
     essence: "processes that outlive the program exchange an output for a link to a file of the host, over and over",
     containment: "they are dead before anything is looked at: the output is the file it was",
     ways: BOTH,
-    wage: async ({ run, scene, lookFor }) => {
+    wage: async ({ run, scene, lookFor, isControl }) => {
       const name = scene.newName();
-      const { ran } = await run("output_race", { inputs: { name, folder: scene.folder } });
-      const loot = await lookFor(() => findForeign(ran, scene.secret));
-      endByName(name);
-      return loot;
+      try {
+        const { ran } = await run("output_race", { inputs: { name, folder: scene.folder } });
+        return await lookFor(() => findForeign(ran, scene.secret));
+      } catch (error) {
+        if (!isControl || (error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+        return ["an output vanished while it was collected"];
+      } finally {
+        endByName(name);
+      }
     },
     control: { without: "a process namespace, whose end is theirs", bubblewrap: NO_PROCESS_NAMESPACE },
   },

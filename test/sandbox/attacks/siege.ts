@@ -33,7 +33,7 @@ export interface Control extends Weakening {
 }
 
 export interface AssaultOptions
-  extends Partial<Pick<Program, "inputs" | "kinds" | "limits" | "files" | "signal" | "onLine">> {
+  extends Partial<Pick<Program, "inputs" | "kinds" | "limits" | "files" | "signal" | "onLine" | "heldBytesMax">> {
   /** Packages of the environment, by path below site-packages. */
   readonly packages?: Readonly<Record<string, string>>;
   /** Whether it has to say that it got to its end: so, unless it is meant to be stopped. */
