@@ -1,9 +1,9 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "node:tls";
@@ -64,6 +64,17 @@ async function findServed(): Promise<string> {
   socket.destroy();
   return fingerprint256;
 }
+
+/** The priorities of the event loop, and of the thread that Node.js started first, which is one of V8's. */
+function findPriorities(pid: number): number[] {
+  const ids = readdirSync(`/proc/${pid}/task`).map(Number);
+  return ids
+    .sort((a, b) => a - b)
+    .slice(0, 2)
+    .map(getPriority);
+}
+
+const PRIORITIES = [getPriority(), Math.max(10, getPriority())];
 
 test("SIGHUP, to a running service, makes it serve what its certificate's files have, and stops nothing", async () => {
   const before = await findServed();
@@ -223,6 +234,7 @@ async function nameLeft(tree: readonly number[]): Promise<string[]> {
 }
 
 test("a service that npm has started ends with all that is its own when npm alone is asked to", async () => {
+  expect(findPriorities(service.ready.pid)).toEqual(PRIORITIES);
   const tree = await listTree(service.child.pid as number);
   expect(tree.length).toBeGreaterThan(3);
   await service.stop("SIGTERM");
@@ -264,5 +276,6 @@ test.each(NODES)("a service on Node.js %s goes on with the installation, and exe
   expect([answer.status, answer.body["status"]]).toEqual([200, "success"]);
   const { text: figures } = await service.call(`${service.ready.url}/metrics`);
   expect(figures).toMatch(new RegExp(`^treadle_build_info\\{.*node="${version}\\.`, "m"));
+  expect(findPriorities(service.ready.pid)).toEqual(PRIORITIES);
   await service.stop();
 });
