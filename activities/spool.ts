@@ -114,7 +114,7 @@ export function createSpool(dir: string, remove: RemoveTree = removeTree) {
   };
 }
 
-/** Whole or not at all, for whoever reads it while this process may be killed. */
+/** Writes a file whole or not at all, also when this process is killed meanwhile. */
 function writeAtOnce(path: string, text: string): void {
   writeFileSync(`${path}.tmp`, text, { mode: 0o600 });
   renameSync(`${path}.tmp`, path);
