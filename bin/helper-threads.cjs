@@ -1,8 +1,8 @@
-var fs = require("fs");
-var os = require("os");
+const { readdirSync } = require("node:fs");
+const { getPriority, setPriority } = require("node:os");
 
 /** As `system/threads/thread.mjs` has it for the threads of our own. */
-var PRIORITY = 10;
+const PRIORITY = 10;
 
 /**
  * Has the helper threads of V8 give way to all else: those that compile, mark and sweep beside the event loop. On a machine with two
@@ -11,15 +11,17 @@ var PRIORITY = 10;
  */
 function lowerHelperThreads() {
   if (process.platform !== "linux") return;
-  var priority = Math.max(PRIORITY, os.getPriority());
-  fs.readdirSync("/proc/self/task").forEach(function (thread) {
-    if (Number(thread) === process.pid) return;
-    try {
-      os.setPriority(Number(thread), priority);
-    } catch (_) {
-      // It has just ended, or nobody may change it here. Then it is only slower.
-    }
-  });
+  const priority = Math.max(PRIORITY, getPriority());
+  for (const thread of readdirSync("/proc/self/task").map(Number)) if (thread !== process.pid) lower(thread, priority);
 }
 
-module.exports = { lowerHelperThreads: lowerHelperThreads };
+/** A thread that has just ended, or that nobody may change here, is left as it is. */
+function lower(thread, priority) {
+  try {
+    setPriority(thread, priority);
+  } catch (error) {
+    if (error.code !== "ERR_SYSTEM_ERROR") throw error;
+  }
+}
+
+module.exports = { lowerHelperThreads };
