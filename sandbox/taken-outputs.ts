@@ -1,11 +1,15 @@
 import { copyFileSync, mkdirSync, readFileSync, renameSync, truncateSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { join, relative } from "node:path";
+import { setImmediate as pause } from "node:timers/promises";
 import type { CollectedOutputs } from "./outputs.ts";
 import type { CollectedOutput } from "./request.ts";
 
 /** Copying a file of this size takes less time than a message to another thread. */
 const AT_ONCE_BYTES_MAX = 64 * 1024;
+
+/** Small ones between two pauses for the event loop: a few milliseconds. */
+const FILES_AT_ONCE = 64;
 
 /**
  * Pieces of a large file under way at a time, and their size. A program's memory limit has sent most of such a file to the
@@ -26,12 +30,13 @@ export async function takeOutputs(
 ): Promise<CollectedOutputs> {
   if (from === to) return collected;
   if (heldBytesMax > 0 && collected.outputs.reduce((sum, { bytes }) => sum + bytes, 0) <= heldBytesMax)
-    return { ...collected, outputs: collected.outputs.map((output) => ({ ...output, content: readHeld(output) })) };
+    return { ...collected, outputs: await readHeld(collected.outputs) };
   const moved = collected.outputs.map((output) => ({ ...output, path: join(to, relative(from, output.path)) }));
   if (!tryRename(from, to)) {
     mkdirSync(to, { mode: 0o700 });
     for (const [index, { path, bytes }] of collected.outputs.entries()) {
       const target = join(to, String(index));
+      if (index % FILES_AT_ONCE === FILES_AT_ONCE - 1) await pause();
       if (bytes <= AT_ONCE_BYTES_MAX) copyFileSync(path, target);
       else {
         await copyLarge(path, target, bytes);
@@ -43,10 +48,14 @@ export async function takeOutputs(
   return { ...collected, outputs: moved };
 }
 
-function readHeld({ path, bytes }: CollectedOutput): Buffer {
-  const content = readFileSync(path);
-  if (content.length !== bytes) throw new Error("An output has changed while it was taken.");
-  return content;
+async function readHeld(outputs: readonly CollectedOutput[]): Promise<CollectedOutput[]> {
+  const held: CollectedOutput[] = [];
+  for (const output of outputs) {
+    const content = readFileSync(output.path);
+    if (content.length !== output.bytes) throw new Error("An output has changed while it was taken.");
+    if (held.push({ ...output, content }) % FILES_AT_ONCE === 0) await pause();
+  }
+  return held;
 }
 
 /** Copies a file of so many bytes, several pieces at a time. */

@@ -21,6 +21,7 @@ import {
 } from "../../runner/harness.ts";
 import { buildService } from "../../runner/service.ts";
 import { findByName } from "../attacks/scene.ts";
+import { runInLane } from "../lane-runs.ts";
 
 const isRoot = process.getuid?.() === 0;
 /** An ordinary user without subordinate ids has no kernel users to give; what its service does without is tried elsewhere. */
@@ -86,11 +87,14 @@ test("outputs, of any mode, cold and in a lane, arrive unchanged and belong to t
   if (!hasUsers) return expectNone();
   const commit = bench.commit({ code: ODD_MODES });
   await commit.warm();
-  for (const ran of [await bench.run({ code: ODD_MODES }), await commit.run()]) {
+  const held = await runInLane(commit, { heldBytesMax: 65_536 });
+  expect(held.outputs.map(({ content }) => content?.length)).toEqual(held.outputs.map(({ bytes }) => bytes));
+  for (const ran of [await bench.run({ code: ODD_MODES }), await commit.run(), held]) {
     expect(ran.outcome.status).toBe("success");
     expect(ran.outputs).toHaveLength(50);
     expect(ran.texts).toMatchObject({ none: "none", "closed/below/inner.txt": "inner", "47": "47" });
-    expect(ran.outputs.filter(({ path }) => isOfSandboxes(lstatSync(path).uid))).toEqual([]);
+    const files = ran.outputs.filter(({ content }) => content === undefined);
+    expect(files.filter(({ path }) => isOfSandboxes(lstatSync(path).uid))).toEqual([]);
   }
 });
 
