@@ -136,18 +136,7 @@ function createProgressBoard() {
  * published; any other warms up by being executed.
  */
 export function createWarmer(
-  deps: Omit<
-    ProgramDeps,
-    | "storage"
-    | "spool"
-    | "hostId"
-    | "hostProblem"
-    | "diskShareOf"
-    | "takeValues"
-    | "smallBytesMax"
-    | "openSecrets"
-    | "onRun"
-  >,
+  deps: Pick<ProgramDeps, "db" | "sandbox" | "checkouts" | "commitEnvironments" | "runtimes" | "ceilings">,
 ) {
   return async (workflowId: WorkflowId, commitId: CommitId): Promise<Warmth> => {
     const [commit, workflow] = await Promise.all([

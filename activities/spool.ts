@@ -3,6 +3,7 @@ import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { type ExecutionId, isExecutionId } from "../domain/ids.ts";
+import { ignoreMissing } from "../system/ignore-missing.ts";
 import { type RemoveTree, removeFew, removeTree } from "../system/trees/remove-tree.ts";
 
 /** One output of an execution as it waits in the spool. */
@@ -50,8 +51,11 @@ export function createSpool(dir: string, remove: RemoveTree = removeTree) {
   const resultOf = (executionId: ExecutionId): string => join(folderOf(executionId), RESULT_FILE);
   const logPathOf = (executionId: ExecutionId): string => join(folderOf(executionId), LOG_FILE);
   const readResult = (executionId: ExecutionId): SpooledResult | undefined => {
-    const text = unlessMissing(() => readFileSync(resultOf(executionId), "utf8"));
-    return text === undefined ? undefined : fromText(text);
+    try {
+      return fromText(readFileSync(resultOf(executionId), "utf8"));
+    } catch (error) {
+      return ignoreMissing(error as NodeJS.ErrnoException);
+    }
   };
   return {
     logPathOf,
@@ -133,16 +137,4 @@ function fromText(text: string): SpooledResult {
     content === undefined ? output : { ...output, content: Buffer.from(content, "base64") },
   );
   return { ...result, outputs: asBytes };
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== "ENOENT") throw error;
-}
-
-function unlessMissing<Found>(find: () => Found): Found | undefined {
-  try {
-    return find();
-  } catch (error) {
-    return ignoreMissing(error as NodeJS.ErrnoException);
-  }
 }

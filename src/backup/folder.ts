@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { type FileHandle, lstat, mkdir, open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { ignoreMissing } from "../../system/ignore-missing.ts";
 import { syncFolder } from "../../system/whole-file.ts";
 import { BackupRefused, DESCRIPTION_FILE, SUMS_FILE } from "./description.ts";
 
@@ -95,8 +96,4 @@ async function writeFile(path: string, content: AsyncIterable<Buffer> | Iterable
     await handle.close();
   }
   return { bytes, sha256: hash.digest("hex") };
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== "ENOENT") throw error;
 }

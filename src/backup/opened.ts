@@ -4,6 +4,7 @@ import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { listMigrations } from "../../db/migrate.ts";
+import { ignoreMissing } from "../../system/ignore-missing.ts";
 import { DATA_VERSION } from "../setup/data-dir.ts";
 import { BackupRefused, DESCRIPTION_FILE, Description, FORMAT, SUMS_FILE, tableFile } from "./description.ts";
 
@@ -104,8 +105,4 @@ async function countFiles(folder: string): Promise<number> {
   for (const entry of await readdir(folder, { withFileTypes: true }))
     count += entry.isDirectory() ? await countFiles(join(folder, entry.name)) : 1;
   return count;
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== "ENOENT") throw error;
 }

@@ -17,6 +17,7 @@ import {
 } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { formatSize } from "../../domain/manifest/sizes.ts";
+import { ignoreMissing } from "../../system/ignore-missing.ts";
 import { clearFullDisk, FREE_BYTES_MIN } from "./full-disk.ts";
 import type { RunAs } from "./servers/child.ts";
 import { toDiskFullError } from "./servers/disk-full.ts";
@@ -234,8 +235,4 @@ function explainWriting(error: unknown, wanted: string): unknown {
       cause: error,
     },
   );
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== "ENOENT") throw error;
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { opendirSync, rmdirSync, unlinkSync } from "node:fs";
 import { opendir, rename, rmdir, unlink } from "node:fs/promises";
+import { ignoreMissing } from "../ignore-missing.ts";
 import { openFolder } from "./open-folder.ts";
 
 /** What most removals find. More is left to the thread pool. */
@@ -151,8 +152,4 @@ function inside(folder: string | Buffer, name: Buffer): Buffer {
 
 function toName(entry: { readonly name: string }): Buffer {
   return entry.name as unknown as Buffer;
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== GONE) throw error;
 }

@@ -3,7 +3,8 @@ import { chmodSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { THREAD_VARIABLES } from "../../sandbox/bubblewrap.ts";
-import { type Bench, jsonOf, openBench, writeFolder } from "./harness.ts";
+import { writeFolder } from "./folders.ts";
+import { type Bench, jsonOf, openBench } from "./harness.ts";
 
 let bench: Bench;
 beforeAll(async () => {

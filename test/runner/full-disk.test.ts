@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createDiskRoom } from "../../sandbox/disk-room.ts";
 import { createSandbox, type Sandbox, type SandboxResult } from "../../sandbox/sandbox.ts";
-import { type Bench, LIMITS, openBench, writeFolder } from "./harness.ts";
+import { writeFolder } from "./folders.ts";
+import { type Bench, LIMITS, openBench } from "./harness.ts";
 
 const MIB = 1024 * 1024;
 const DISK_BYTES = 256 * MIB;

@@ -1,16 +1,7 @@
 import { execFileSync } from "node:child_process";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { JsonValue } from "../../domain/manifest/json-values.ts";
 import type { InputKind } from "../../domain/manifest/manifest.ts";
@@ -30,6 +21,7 @@ import {
 import { type KernelUsers, openKernelUsers } from "../../sandbox/users/kernel-users.ts";
 import { chooseSandboxIds, findSelf, readIdFiles } from "../../src/setup/sandbox-ids.ts";
 import { removeTree } from "../../system/trees/remove-tree.ts";
+import { makeFolder, openPath, writeFolder } from "./folders.ts";
 
 const MIB = 1024 * 1024;
 /** Nobody's user id: what the tests' sandboxes run as when the tests run as root. */
@@ -122,13 +114,6 @@ export function findInterpreter(): Interpreter {
   const script = "import sys; print(sys.version.split()[0]); print(sys.base_prefix)";
   const [version = "", prefix = ""] = execFileSync(path, ["-I", "-c", script], { encoding: "utf8" }).trim().split("\n");
   return { path: realpathSync(path), version, prefix, bindPaths: prefix.startsWith("/usr") ? [] : [prefix] };
-}
-
-/** A folder below the system's temporary one, which the sandbox's user can pass. */
-export function makeFolder(name: string): string {
-  const folder = mkdtempSync(join(realpathSync(tmpdir()), `treadle-${name}-`));
-  chmodSync(folder, 0o755);
-  return folder;
 }
 
 /** Lanes in the bench's folder. */
@@ -324,31 +309,10 @@ async function runProgram(
   };
 }
 
-/** Makes a folder with files that everybody may read, whatever the umask. */
-export function writeFolder(folder: string, files: Readonly<Record<string, string>>): string {
-  const parents = new Set([dirname(folder), folder]);
-  mkdirSync(folder, { recursive: true });
-  for (const [path, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    parents.add(dirname(join(folder, path)));
-    writeFileSync(join(folder, path), content);
-    chmodSync(join(folder, path), 0o644);
-  }
-  for (const parent of parents) chmodSync(parent, 0o755);
-  return folder;
-}
-
 /** The JSON output `name`, parsed. Fails with the execution's own words where there is none. */
 export function jsonOf<T>(ran: Ran, name = "result"): T {
   const text = ran.texts[name];
   if (text === undefined)
     throw new Error(`No output ${name}: ${ran.outcome.status}, ${ran.outcome.message}\n${ran.stderr}`);
   return JSON.parse(text) as T;
-}
-
-/** Everybody may pass every folder from here down. */
-function openPath(folder: string): void {
-  chmodSync(folder, 0o755);
-  for (const entry of readdirSync(folder, { withFileTypes: true }))
-    if (entry.isDirectory()) openPath(join(folder, entry.name));
 }

@@ -2,7 +2,8 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
-import { makeFolder, openWarmBench, RUNNER_SOURCE } from "./harness.ts";
+import { makeFolder } from "./folders.ts";
+import { openWarmBench, RUNNER_SOURCE } from "./harness.ts";
 import { listZygotes } from "./zygotes.ts";
 
 /** As a lane sees it, in the folder of its commit. */

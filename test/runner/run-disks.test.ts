@@ -7,7 +7,8 @@ import { createRunDiskPool } from "../../sandbox/run-disks.ts";
 import { type PreparedRunDisks, prepareRunDisks } from "../../src/setup/run-disks.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
 import { runInLane } from "../sandbox/lane-runs.ts";
-import { type Bench, makeFolder, openWarmBench, type Program, type Ran } from "./harness.ts";
+import { makeFolder } from "./folders.ts";
+import { type Bench, openWarmBench, type Program, type Ran } from "./harness.ts";
 
 const MIB = 1024 * 1024;
 const OUTPUT_BYTES_MAX = 32 * MIB;

@@ -3,15 +3,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { type PreparedRunDisks, prepareRunDisks } from "../../src/setup/run-disks.ts";
 import { runCommand } from "../../src/setup/servers/command.ts";
-import {
-  type Bench,
-  IN_GVISOR,
-  makeFolder,
-  openBench,
-  openWarmBench,
-  type Program,
-  LIMITS as USUAL,
-} from "./harness.ts";
+import { makeFolder } from "./folders.ts";
+import { type Bench, IN_GVISOR, openBench, openWarmBench, type Program, LIMITS as USUAL } from "./harness.ts";
 
 const MIB = 1024 * 1024;
 const SCRATCH_BYTES = 64 * MIB;

@@ -6,7 +6,8 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { findProcess, isRunning, listTree } from "../../sandbox/process-tree.ts";
-import { type Bench, LIMITS, openBench, UNPRIVILEGED, writeFolder } from "./harness.ts";
+import { writeFolder } from "./folders.ts";
+import { type Bench, LIMITS, openBench, UNPRIVILEGED } from "./harness.ts";
 import { buildService } from "./service.ts";
 
 let bench: Bench;

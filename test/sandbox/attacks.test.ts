@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { makeFolder } from "../runner/harness.ts";
+import { makeFolder } from "../runner/folders.ts";
 import { ATTACKS, ATTACKS_EXPECTED } from "./attacks/attacks.ts";
 import { type Attempt, attackAs } from "./attacks/ordinary-user.ts";
 import { openScene, type Scene } from "./attacks/scene.ts";

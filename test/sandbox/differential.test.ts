@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { collectPackageSettings } from "../../environments/package-settings.ts";
 import { createNetwork, type Network } from "../../sandbox/network/network.ts";
 import { aFolder, findUv, lockOf, MACHINE_SETTINGS, someEnvironments } from "../environments/machine.ts";
+import { makeFolder } from "../runner/folders.ts";
 import {
   type Bench,
   findInterpreter,
-  makeFolder,
   openBench,
   openUsers,
   openWarmBench,
@@ -122,8 +122,7 @@ test.each(corpus)(
       expect(ran.path).toBe("cold");
       return expectEqual(ran);
     }
-    for (let round = 0; round < 2; round++)
-      expectEqual(await runInLane(commit, { heldBytesMax: round * 65_536 }, expectEqual));
+    for (const heldBytesMax of [0, 65_536]) expectEqual(await runInLane(commit, { heldBytesMax }, expectEqual));
     if (!networked) return;
     const outward = { ...whole, network: true };
     const first = given.asksOutside === true ? describeRan(await warm.run(outward), given) : expected;

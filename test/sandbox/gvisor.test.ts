@@ -2,7 +2,8 @@ import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { findProcess, isRunning, type KnownProcess, listTree } from "../../sandbox/process-tree.ts";
-import { type Bench, IN_GVISOR, jsonOf, LANES, makeFolder, openBench } from "../runner/harness.ts";
+import { makeFolder } from "../runner/folders.ts";
+import { type Bench, IN_GVISOR, jsonOf, LANES, openBench } from "../runner/harness.ts";
 
 const MIB = 1024 * 1024;
 /** Shows the program what `runsc` would, and runs it with the kernel of the machine. */

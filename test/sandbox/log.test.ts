@@ -63,9 +63,9 @@ test("a log that is held, short and new, is returned as it would be written; one
     .map((line) => JSON.parse(line) as LogLine);
   expect(lines?.map(({ id, text }) => `${id} ${text}`)).toEqual(["1 one", "2 tw"]);
 
-  for (const texts of [["a".repeat(65_537)], ["further"]]) {
+  for (const text of ["a".repeat(65_537), "further"]) {
     const log = createLogRecorder(path, 100_000);
-    for (const text of texts) log.add("stdout", Buffer.from(`${text}\n`));
+    log.add("stdout", Buffer.from(`${text}\n`));
     expect(await log.close(true)).toMatchObject({ logText: undefined });
   }
   expect(linesOf().at(-1)).toBe("3 stdout further");

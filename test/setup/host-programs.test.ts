@@ -9,7 +9,8 @@ import { createLog } from "../../src/log.ts";
 import { createReadiness, readyOnceOpen } from "../../src/metrics/readiness.ts";
 import type { Machine } from "../../src/setup/machine.ts";
 import { openHost } from "../../src/start/host-programs.ts";
-import { findInterpreter, LIMITS, UNPRIVILEGED, writeFolder } from "../runner/harness.ts";
+import { writeFolder } from "../runner/folders.ts";
+import { findInterpreter, LIMITS, UNPRIVILEGED } from "../runner/harness.ts";
 import { aFolder, afterwards, aProgram, IS_ROOT, until } from "./servers/surroundings.ts";
 
 /** What programs run in on a machine like this one, with that `runsc`, or with what else is wrong with it. */

@@ -10,12 +10,14 @@ const PROJECT = fileURLToPath(new URL("../../..", import.meta.url));
 /** What the attacks are made of; the checkout itself may be in a place where that user cannot look. */
 const NEEDED = [
   "system/process-exists.ts",
+  "system/ignore-missing.ts",
   "system/with-timeout.ts",
   "sandbox",
   "system/trees",
   "domain",
   "runner",
   "src/setup/sandbox-ids.ts",
+  "test/runner/folders.ts",
   "test/runner/harness.ts",
   "test/sandbox/lane-runs.ts",
   "test/sandbox/attacks",

@@ -33,15 +33,10 @@ export const OUTPUT_ATTACKS: readonly Attack[] = [
     containment: "none is an output, and nothing of the host is in one",
     ways: BOTH,
     wage: async ({ run, scene }) => {
-      const found: string[] = [];
-      for (const heldBytesMax of [0, 65_536])
-        found.push(
-          ...findForeign(
-            (await run("output_links", { inputs: { folder: scene.folder }, heldBytesMax })).ran,
-            scene.secret,
-          ),
-        );
-      return found;
+      const inputs = { folder: scene.folder };
+      const files = await run("output_links", { inputs });
+      const held = await run("output_links", { inputs, heldBytesMax: 65_536 });
+      return [files, held].flatMap(({ ran }) => findForeign(ran, scene.secret));
     },
     control: {
       without: "looking at the link instead of what it leads to",

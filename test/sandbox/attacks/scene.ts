@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { join } from "node:path";
-import { makeFolder } from "../../runner/harness.ts";
+import { makeFolder } from "../../runner/folders.ts";
 
 /** Half of a character: no text that came out of a decoder holds one. */
 export const LONE_SURROGATE = /\p{Surrogate}/u;

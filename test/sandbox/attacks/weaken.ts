@@ -3,17 +3,20 @@ import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } fro
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { SandboxDeps, SandboxLimits } from "../../../sandbox/sandbox.ts";
-import { type Bench, LANES, LIMITS, makeFolder, openBench } from "../../runner/harness.ts";
+import { makeFolder } from "../../runner/folders.ts";
+import { type Bench, LANES, LIMITS, openBench } from "../../runner/harness.ts";
 
 const PROJECT = fileURLToPath(new URL("../../..", import.meta.url));
 /** What a weakened copy of the sandbox is made of. */
 const COPIED = [
+  "system/ignore-missing.ts",
   "system/process-exists.ts",
   "system/with-timeout.ts",
   "domain",
   "sandbox",
   "system/trees",
   "runner",
+  "test/runner/folders.ts",
   "test/runner/harness.ts",
   "src/setup/sandbox-ids.ts",
   "package.json",

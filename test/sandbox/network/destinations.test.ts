@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/g
 import type { Destination } from "../../../domain/destinations.ts";
 import type { PythonOutcome } from "../../../domain/execution.ts";
 import { runCommand } from "../../../sandbox/network/commands.ts";
-import { makeFolder } from "../../runner/harness.ts";
+import { makeFolder } from "../../runner/folders.ts";
 import { PROGRAMS, type Service, startService, until } from "./bench.ts";
 import { type Company, openCompany } from "./company.ts";
 import { type ExecutorPlace, makeExecutorPlace } from "./executor.ts";

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { makeFolder } from "../../runner/harness.ts";
+import { makeFolder } from "../../runner/folders.ts";
 import { findProcess, PROGRAMS, type Service, startService, until, WAYS } from "./bench.ts";
 import { type ExecutorPlace, makeExecutorPlace } from "./executor.ts";
 import { IS_ROOT, makeWorld, OUTSIDE, type World } from "./world.ts";

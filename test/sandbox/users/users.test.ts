@@ -9,16 +9,8 @@ import { findProcess, isRunning, listTree } from "../../../sandbox/process-tree.
 import type { KernelUsers } from "../../../sandbox/users/kernel-users.ts";
 import { createDirectReach } from "../../../sandbox/users/reach.ts";
 import { removeTree } from "../../../system/trees/remove-tree.ts";
-import {
-  type Bench,
-  LIMITS,
-  makeFolder,
-  openUsers,
-  openWarmBench,
-  SERVICE_USER,
-  UNPRIVILEGED,
-  writeFolder,
-} from "../../runner/harness.ts";
+import { makeFolder, writeFolder } from "../../runner/folders.ts";
+import { type Bench, LIMITS, openUsers, openWarmBench, SERVICE_USER, UNPRIVILEGED } from "../../runner/harness.ts";
 import { buildService } from "../../runner/service.ts";
 import { findByName } from "../attacks/scene.ts";
 import { runInLane } from "../lane-runs.ts";
