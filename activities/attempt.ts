@@ -1,5 +1,5 @@
 import { type Db, isDataError } from "../db/connect.ts";
-import { type ExecutionWork, endAttempt, renewLease } from "../db/executions/attempts.ts";
+import { type ExecutionWork, endAttempt, renewLease, takeOverAttempt } from "../db/executions/attempts.ts";
 import type { MicroCredits, Prices } from "../domain/credits.ts";
 import type { PythonOutcome } from "../domain/execution.ts";
 import type { ExecutionId } from "../domain/ids.ts";
@@ -9,6 +9,7 @@ import { withTimeout } from "../system/with-timeout.ts";
 import type { Claimed } from "./claiming.ts";
 import type { ExecutionEnding } from "./ending.ts";
 import { createSlices } from "./slices.ts";
+import type { Spool } from "./spool.ts";
 import { UnableError, UnbegunError } from "./unbegun.ts";
 
 /** How long a claim is good without being renewed; a lost worker is replaced after at most this time. */
@@ -29,6 +30,8 @@ export interface AttemptDeps {
   /** Keeps what a program that is handed over has written, for the host that begins it again. */
   readonly keepLog?: (executionId: ExecutionId) => Promise<void>;
   readonly onError: (executionId: ExecutionId, error: unknown) => void;
+  /** Has the ends of programs that were not recorded yet. */
+  readonly spool?: Pick<Spool, "findEnd">;
   /** Ends an execution together with its attempt where that takes one step (`ending.ts`). */
   readonly ending?: ExecutionEnding;
 }
@@ -81,11 +84,34 @@ export async function runAttempt(
     const isOurs = await tell(() => endAttempt(db, end), signal);
     return isOurs ? { outcome, finished: false } : undefined;
   } catch (error) {
-    await abandonAttempt(deps, work, error, signal);
+    // An end that the record does not have yet waits in the spool, for the next call here.
+    const hasEnded = deps.spool?.findEnd(executionId)?.attempt === attempt && !isDataError(error);
+    if (!hasEnded) await abandonAttempt(deps, work, error, signal);
     throw error;
   } finally {
     slices.close();
     clearInterval(renewing);
+  }
+}
+
+/**
+ * Records how a program ended on this host where that was not recorded: its process died, or the database was away. Otherwise the
+ * program would run again, though it came to its end. Only for an execution that does not run in this process.
+ */
+export async function recordLeftEnd(
+  { db, processId, hostId, onError }: Pick<AttemptDeps, "db" | "processId" | "onError"> & { readonly hostId: string },
+  executionId: ExecutionId,
+  end: NonNullable<ReturnType<Spool["findEnd"]>>,
+): Promise<void> {
+  const left = { ...end, executionId, processId };
+  const taken = await takeOverAttempt(db, { ...left, hostId, leaseSeconds: LEASE_SECONDS });
+  if (taken === undefined) return;
+  try {
+    await endAttempt(db, { ...left, retries: retryPolicyOf(taken.manifest as Manifest) });
+  } catch (error) {
+    if (!isDataError(error)) throw error;
+    onError(executionId, error);
+    await endAttempt(db, { ...left, outcome: null });
   }
 }
 

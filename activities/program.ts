@@ -96,6 +96,8 @@ export function createProgramRunner(deps: ProgramDeps) {
         logBytes,
         attempt: work.attempt,
         outputsLost: work.previous?.outputsLost ?? 0,
+        // One that was stopped did not come to its end. Who takes it up knows whether it is to begin again.
+        outcome: result.outcome.status === "cancelled" ? undefined : result.outcome,
       });
       return result.outcome;
     } catch (error) {

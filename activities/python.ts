@@ -6,7 +6,7 @@ import type { PythonProgress } from "../domain/execution.ts";
 import type { AccountId, ExecutionId } from "../domain/ids.ts";
 import type { Slots } from "../system/slots.ts";
 import { withTimeout } from "../system/with-timeout.ts";
-import { type AttemptDeps, isOnly, LEASE_SECONDS, runAttempt, stoppingError } from "./attempt.ts";
+import { type AttemptDeps, isOnly, LEASE_SECONDS, recordLeftEnd, runAttempt, stoppingError } from "./attempt.ts";
 import { type Claimed, claimWithSlot } from "./claiming.ts";
 import type { Begun, Lead, LedExecution } from "./lead.ts";
 import { type PassOn, waitElsewhere } from "./passing-on.ts";
@@ -208,6 +208,8 @@ async function runToEnd(
   const { db, hostId, processId } = deps;
   const owner = accountId ?? (await findExecution(db, executionId))?.accountId ?? UNKNOWN_ACCOUNT;
   const ids = { executionId, accountId: owner, hostId, processId };
+  const end = claimed === undefined ? deps.spool?.findEnd(executionId) : undefined;
+  if (end !== undefined) await recordLeftEnd(deps, executionId, end);
   for (let first = claimed; ; first = undefined) {
     const waiting = AbortSignal.any([stop, draining]);
     const wanted = Object.assign({ leaseSeconds: LEASE_SECONDS, lostMax: LOST_MAX }, ids);

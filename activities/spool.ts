@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import type { PythonOutcome } from "../domain/execution.ts";
 import { type ExecutionId, isExecutionId } from "../domain/ids.ts";
 import { ignoreMissing } from "../system/ignore-missing.ts";
 import { type RemoveTree, removeFew, removeTree } from "../system/trees/remove-tree.ts";
@@ -27,6 +28,8 @@ export interface SpooledResult {
   readonly attempt?: number;
   /** How many attempts before it lost their outputs with their host. */
   readonly outputsLost?: number;
+  /** How the program ended, by itself. It counts where the process dies before the record has it. */
+  readonly outcome?: PythonOutcome | undefined;
 }
 
 /**
@@ -54,7 +57,8 @@ export function createSpool(dir: string, remove: RemoveTree = removeTree) {
     try {
       return fromText(readFileSync(resultOf(executionId), "utf8"));
     } catch (error) {
-      return ignoreMissing(error as NodeJS.ErrnoException);
+      // The machine lost its power before the disk had all of it.
+      return error instanceof SyntaxError ? undefined : ignoreMissing(error as NodeJS.ErrnoException);
     }
   };
   return {
@@ -97,6 +101,18 @@ export function createSpool(dir: string, remove: RemoveTree = removeTree) {
     },
 
     readResult: async (executionId: ExecutionId): Promise<SpooledResult | undefined> => readResult(executionId),
+
+    /**
+     * Returns the attempt whose program ended here, and how; undefined where an output is missing, or has not all its bytes. That is so
+     * when the machine lost its power before the disk had them.
+     */
+    findEnd(executionId: ExecutionId): { readonly attempt: number; readonly outcome: PythonOutcome } | undefined {
+      const { attempt, outcome, outputs } = readResult(executionId) ?? { outputs: [] };
+      if (attempt === undefined || outcome === undefined) return undefined;
+      const isWhole = ({ content, path, bytes }: SpooledOutput): boolean =>
+        content !== undefined || lstatSync(path, { throwIfNoEntry: false })?.size === bytes;
+      return outputs.every(isWhole) ? { attempt, outcome } : undefined;
+    },
 
     async remove(executionId: ExecutionId): Promise<void> {
       const folder = folderOf(executionId);

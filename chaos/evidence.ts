@@ -37,6 +37,7 @@ export interface ExecutionRow {
 export interface AttemptRow {
   readonly execution_id: string;
   readonly attempt: number;
+  readonly host_id: string;
   readonly started_at: number;
   readonly ended_at: number | null;
   readonly status: string | null;
@@ -221,7 +222,7 @@ export async function gatherEvidence(
            from executions order by created_at, id`,
       ),
       attempts: await query<AttemptRow>(
-        `select execution_id, attempt, ${ms("started_at")}, ${ms("ended_at")}, status, begun, handed_over, message, seconds_used::float8,
+        `select execution_id, attempt, host_id, ${ms("started_at")}, ${ms("ended_at")}, status, begun, handed_over, message, seconds_used::float8,
                 processor_seconds::float8
            from attempts order by execution_id, attempt`,
       ),

@@ -92,6 +92,15 @@ export interface ServiceLine {
   readonly note: string;
 }
 
+/** How a program had ended that a service kept when it died. */
+export interface LeftEndLine {
+  readonly type: "left_end";
+  readonly at: number;
+  readonly executionId: string;
+  readonly attempt: number;
+  readonly status: string;
+}
+
 /** A message that a place got. */
 export interface NoticeLine {
   readonly type: "notice";
@@ -107,7 +116,7 @@ export interface NoticeLine {
   readonly status: number | null;
 }
 
-export type Line = RequestLine | AnswerLine | SilenceLine | FaultLine | ServiceLine | NoticeLine;
+export type Line = RequestLine | AnswerLine | SilenceLine | FaultLine | ServiceLine | LeftEndLine | NoticeLine;
 
 export interface ClientRecord {
   write(line: Line): void;

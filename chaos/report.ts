@@ -12,10 +12,11 @@ export function describeRun(evidence: Evidence, seconds: number): string[] {
   const heard = lines.filter((line) => line.type === "answer" || line.type === "silence");
   const silences = heard.flatMap((line) => (line.type === "silence" ? [line.cause] : []));
   const lost = attempts.filter(({ status }) => status === null).length;
+  const left = lines.filter(({ type }) => type === "left_end").length;
   const recovery = findLongestRecovery(lines);
   return [
     row("executions", executions.length, count(executions.map(({ state, failure }) => failure ?? state))),
-    row("attempts", attempts.length, `${lost} lost with their worker`),
+    row("attempts", attempts.length, `${lost} lost with their worker; ${left} had ended when it was lost`),
     ...(evidence.ticks.length === 0
       ? []
       : [

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Agent } from "undici";
 import { PROGRAM } from "./checkout.ts";
+import { findLeftEnds } from "./left-ends.ts";
 import { listTree, type Process, waitForDeath } from "./processes.ts";
 import type { ClientRecord, ServiceLine } from "./record.ts";
 import { type ServiceProcess, startProcess } from "./service-process.ts";
@@ -73,7 +74,12 @@ export async function keepService(options: {
   const agent = async (): Promise<Agent> =>
     (trusting ??= new Agent({ connect: { ca: await readFile(join(first.dataDir, "tls/ca.pem"), "utf8") } }));
   const keep = (member: Member, after: Promise<unknown>) =>
-    keepRunning({ start: (isFirst) => startProcess({ ...member, log, agent, isFirst }), record, after });
+    keepRunning({
+      start: (isFirst) => startProcess({ ...member, log, agent, isFirst }),
+      onEnded: () => findLeftEnds(member.dataDir).forEach(record.write),
+      record,
+      after,
+    });
   const own = keep(first, Promise.resolve());
   const runs = [own, ...members.slice(1).map((member) => keep(member, own.firstUp))];
   const command = async (args: readonly string[]): Promise<string> =>
@@ -135,10 +141,12 @@ export async function keepService(options: {
 /** One start after the other, whatever ended the one before. Notes each, and what a process left behind. */
 function keepRunning({
   start,
+  onEnded,
   record,
   after,
 }: {
   start: (isFirst: boolean) => ServiceProcess;
+  onEnded: () => void;
   record: ClientRecord;
   /** What the first start waits for. */
   after: Promise<unknown>;
@@ -173,6 +181,7 @@ function keepRunning({
         note(isUp, `process ${started.pid}`);
       });
       note("ended", `process ${started.pid}: ${await started.ended}`);
+      onEnded();
       await noted;
       waits.push(noteOrphans());
       if (!isLast) await sleep(AGAIN_MS);

@@ -17,7 +17,18 @@ export const isUnbegun = ({ begun, handed_over }: AttemptRow): boolean => !begun
 export function checkAttempts(given: Case): Finding[] {
   return given.evidence.executions.flatMap((row) => {
     const attempts = given.attemptsOf.get(row.id) ?? [];
-    return [...checkOrder(row, attempts), ...checkNumber(given, row, attempts)];
+    return [...checkOrder(row, attempts), ...checkNumber(given, row, attempts), ...checkLeftEnds(given, row, attempts)];
+  });
+}
+
+/** A program that ended before its service died is not run again by its host. */
+function checkLeftEnds({ leftEndsOf }: Case, row: ExecutionRow, attempts: readonly AttemptRow[]): Finding[] {
+  return (leftEndsOf.get(row.id) ?? []).flatMap(({ attempt, status }): Finding[] => {
+    const [left, next] = attempts.slice(attempt - 1);
+    if (left?.status !== null || next?.host_id !== left.host_id) return [];
+    return [
+      { rule: "run_again", subject: row.id, text: `attempt ${attempt} had ended as ${status}, and was run again` },
+    ];
   });
 }
 

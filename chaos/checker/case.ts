@@ -1,5 +1,5 @@
 import type { AttemptRow, Evidence, ExecutionRow, FileRow, LedgerRow, ReservationRow } from "../evidence.ts";
-import type { FaultLine, Line, RequestLine } from "../record.ts";
+import type { FaultLine, LeftEndLine, Line, RequestLine } from "../record.ts";
 import { type Commit, listCommits } from "./commits.ts";
 import { type Exchange, listExchanges } from "./exchanges.ts";
 import { groupBy } from "./groups.ts";
@@ -26,6 +26,8 @@ export interface Case {
   readonly execution: ReadonlyMap<string, ExecutionRow>;
   readonly executionsOf: ReadonlyMap<string, readonly ExecutionRow[]>;
   readonly attemptsOf: ReadonlyMap<string, readonly AttemptRow[]>;
+  /** Ends of its programs that were there when a service died. */
+  readonly leftEndsOf: ReadonlyMap<string, readonly LeftEndLine[]>;
   readonly filesOf: ReadonlyMap<string, readonly FileRow[]>;
   readonly reservationsOf: ReadonlyMap<string, readonly ReservationRow[]>;
   readonly settlementsOf: ReadonlyMap<string, readonly LedgerRow[]>;
@@ -52,6 +54,10 @@ export function openCase(evidence: Evidence): Case {
     execution: new Map(evidence.executions.map((row) => [row.id, row])),
     executionsOf: groupBy(evidence.executions, ({ token }) => token),
     attemptsOf: groupBy(evidence.attempts, ({ execution_id }) => execution_id),
+    leftEndsOf: groupBy(
+      evidence.lines.flatMap((line) => (line.type === "left_end" ? [line] : [])),
+      ({ executionId }) => executionId,
+    ),
     filesOf: groupBy(evidence.files, ({ execution_id }) => execution_id),
     reservationsOf: groupBy(evidence.reservations, ({ execution_id }) => execution_id),
     settlementsOf: groupBy(

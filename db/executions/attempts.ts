@@ -240,6 +240,26 @@ async function endLostAttempts(db: Db, claim: Claim): Promise<void> {
   );
 }
 
+/**
+ * Gives a living attempt of this host, whose program runs no more, to the process that knows how it ended. Returns the manifest that
+ * it ran by; undefined where there is no such attempt.
+ */
+export async function takeOverAttempt(
+  db: Db,
+  claim: Omit<Claim, "lostMax"> & { readonly attempt: number },
+): Promise<{ readonly manifest: unknown } | undefined> {
+  const [row] = await queryRows<{ manifest: unknown }>(
+    db,
+    `update attempts a set process_id = :processId, lease_until = now() + make_interval(secs => :leaseSeconds)
+       from executions e join commits c on c.workflow_id = e.workflow_id and c.id = e.commit_id
+      where e.id = a.execution_id and a.execution_id = :executionId and a.attempt = :attempt
+        and a.host_id = :hostId and a.ended_at is null
+      returning c.manifest`,
+    { ...claim },
+  );
+  return row;
+}
+
 /** Prolongs the lease of a living attempt. `lost`: it is ours no more, and what it does must stop. */
 export async function renewLease(
   db: Db,

@@ -1,5 +1,6 @@
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { createPython, type PythonDeps } from "../../activities/python.ts";
+import type { Spool } from "../../activities/spool.ts";
 import type { Db } from "../../db/connect.ts";
 import { microCredits, type Prices } from "../../domain/credits.ts";
 import type { PythonOutcome, PythonProgress } from "../../domain/execution.ts";
@@ -22,19 +23,25 @@ export async function anOpenExecution(
   return anExecution(db, { workflow: await aWorkflow(db, { accountId, manifest }), attemptsMax });
 }
 
-/** A process of host `host1` whose programs are a plain function, counted. */
+/** A process, of host `host1` where no other is named, whose programs are a plain function, counted. */
 export function createProcess(
   db: Db,
   runProgram: PythonDeps["runProgram"],
-  { processId = "proc_a", slots = createSlots({ count: 4 }) }: { processId?: string; slots?: Slots } = {},
+  {
+    processId = "proc_a",
+    hostId = "host1",
+    slots = createSlots({ count: 4 }),
+    spool,
+  }: { processId?: string; hostId?: string; slots?: Slots; spool?: Spool } = {},
 ) {
   const started: number[] = [];
   const faults: unknown[] = [];
   const python = createPython({
     db,
-    hostId: "host1",
+    hostId,
     processId,
     slots,
+    ...(spool && { spool }),
     prices: PRICES,
     runProgram: (work, signal, onStarted) => {
       started.push(work.attempt);

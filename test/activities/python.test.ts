@@ -1,14 +1,19 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test } from "@jest/globals";
+import { afterAll, expect, test } from "@jest/globals";
 import { ActivityCancellationDetails } from "@temporalio/common";
 import { MockActivityEnvironment } from "@temporalio/testing";
 import { createCredits } from "../../activities/credits.ts";
 import type { PythonDeps } from "../../activities/python.ts";
+import { createSpool, type SpooledResult } from "../../activities/spool.ts";
 import { UnableError, UnbegunError } from "../../activities/unbegun.ts";
 import { queryRows } from "../../db/connect.ts";
 import { findExecution, requestCancel } from "../../db/executions/executions.ts";
 import { findMoneyFaults } from "../../db/ledger/audit.ts";
 import { findBalance, findBilling, reserve } from "../../db/ledger/credits.ts";
+import type { PythonOutcome } from "../../domain/execution.ts";
 import type { AccountId, ExecutionId } from "../../domain/ids.ts";
 import { aFileDatabase } from "../support/file-database.ts";
 import {
@@ -24,6 +29,24 @@ import {
 const { db } = await aFileDatabase();
 
 const anOpenExecution = (attemptsMax?: number): Promise<ExecutionId> => openExecution(db, attemptsMax);
+const NEVER = new Promise<never>(() => undefined);
+
+const folders: string[] = [];
+afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
+
+async function aSpool() {
+  const folder = await mkdtemp(join(tmpdir(), "treadle-python-"));
+  folders.push(folder);
+  const spool = createSpool(folder);
+  return {
+    ...spool,
+    async writeEnd(executionId: ExecutionId, end: Pick<SpooledResult, "attempt" | "outcome">): Promise<void> {
+      await spool.open(executionId);
+      await spool.writeResult(executionId, { outputs: [], logPath: undefined, logBytes: 0, ...end });
+    },
+  };
+}
+
 const aProcess = (runProgram: PythonDeps["runProgram"], processId?: string) =>
   createProcess(db, runProgram, { ...(processId && { processId }) });
 
@@ -82,6 +105,56 @@ test("executePython, after its process died, is run again by the next process of
   const next = aProcess(async () => success, "proc_b");
   expect(await next.execute(executionId)).toMatchObject({ kind: "ended", status: "success" });
   expect(next.started).toEqual([2]);
+});
+
+const failure: PythonOutcome = { status: "failed", message: "ValueError: no", secondsUsed: 0.25 };
+
+test.each<[string, PythonOutcome, { attemptsMax?: number; hostId?: string; attempt?: number }, unknown]>([
+  ["and succeeded, is not run again", success, {}, [[], "success", 0.5]],
+  ["and failed, is not run again", failure, {}, [[], "failed", 0.25]],
+  ["and failed where it may be tried twice, is tried once more", failure, { attemptsMax: 2 }, [[2], "success", 0.75]],
+  ["is run again by a host that does not have the end", success, { hostId: "host2" }, [[2], "success", 0.5]],
+  ["is run again where the end is of an attempt before", success, { attempt: 0 }, [[2], "success", 0.5]],
+])("a program, whose process died after it had ended, %s", async (_what, outcome, given, expected) => {
+  const { attemptsMax, hostId = "host1", attempt = 1 } = given;
+  const executionId = await anOpenExecution(attemptsMax);
+  const spool = await aSpool();
+  const dead = createProcess(db, () => spool.writeEnd(executionId, { attempt, outcome }).then(() => NEVER), { spool });
+  expect(await dead.execute(executionId, 0.1)).toEqual({ kind: "running" });
+  if (hostId !== "host1") await queryRows(db, "update attempts set lease_until = now() where ended_at is null");
+  const own = hostId === "host1" ? { spool } : {};
+  const next = createProcess(db, async () => success, { processId: "proc_b", hostId, ...own });
+  const ended = await next.execute(executionId);
+  expect([next.started, ...(ended.kind === "ended" ? [ended.status, ended.secondsUsed] : [])]).toEqual(expected);
+});
+
+test("a program, whose end could not be recorded by a process that stops, is not given up: the next one has its end", async () => {
+  const executionId = await anOpenExecution();
+  const spool = await aSpool();
+  const program = aProgram();
+  const stopping = createProcess(
+    db,
+    async (...run) => {
+      const outcome = await program.runProgram(...run);
+      await spool.writeEnd(executionId, { attempt: 1, outcome });
+      return outcome;
+    },
+    { spool },
+  );
+  const ended = stopping.execute(executionId).catch((error: Error) => error.message);
+  await hasStarted(stopping);
+  const refuse = "begin raise exception 'no room' using errcode = 'insufficient_resources'; end";
+  await queryRows(db, `create function refuse() returns trigger language plpgsql as $$ ${refuse} $$`);
+  const when = "before update on attempts for each row when (new.status is not null) execute function refuse()";
+  await queryRows(db, `create trigger refuse_ends ${when}`);
+  program.end(success);
+  await tick();
+  await stopping.python.drain(0);
+  expect(await ended).toContain("no room");
+  await queryRows(db, "drop function refuse cascade");
+  const next = createProcess(db, async () => success, { processId: "proc_b", spool });
+  expect(await next.execute(executionId)).toMatchObject({ kind: "ended", status: "success", secondsUsed: 0.5 });
+  expect(next.started).toEqual([]);
 });
 
 test("executePython, of failing code that may be tried twice, tries it twice and adds up the seconds", async () => {

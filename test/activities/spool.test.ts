@@ -71,6 +71,37 @@ test("readResult, of a result whose writing was cut short, answers undefined", a
   expect(await spool.readResult(id)).toBeUndefined();
 });
 
+test("readResult, of a result that the disk has only in part, answers undefined, and a further attempt begins", async () => {
+  const id = createExecutionId();
+  const folder = await spool.open(id);
+  for (const text of ["", '{"outputs":', "\0\0\0\0"]) {
+    await writeFile(join(folder, "result.json"), text);
+    expect([await spool.readResult(id), spool.findEnd(id), spool.hasLog(id)]).toEqual([undefined, undefined, false]);
+  }
+  expect(await spool.open(id)).toBe(folder);
+});
+
+test("findEnd answers how a program ended while all its outputs are there, whole", async () => {
+  const id = createExecutionId();
+  const folder = await spool.open(id);
+  const output = { name: "report", fileName: "report.pdf", path: join(folder, "report.pdf"), bytes: 3 };
+  const held = { name: "n", fileName: "n.json", path: join(folder, "n.json"), bytes: 2, content: Buffer.from("{}") };
+  const result = { outputs: [output, held], logPath: spool.logPathOf(id), logBytes: 7 };
+  const end = { attempt: 2, outcome: { status: "failed", message: "no", secondsUsed: 1.5 } } as const;
+  await spool.writeResult(id, { ...result, attempt: 2 });
+  expect(spool.findEnd(id)).toBeUndefined(); // It was stopped, or an earlier version wrote it.
+  await spool.writeResult(id, { ...result, ...end });
+  expect(spool.findEnd(id)).toBeUndefined();
+  for (const [text, found] of [
+    ["pd", undefined],
+    ["pdf", end],
+    ["pdff", undefined],
+  ] as const) {
+    await writeFile(output.path, text);
+    expect(spool.findEnd(id)).toEqual(found);
+  }
+});
+
 test("open, for a second attempt, removes everything the first one left but its log", async () => {
   const id = createExecutionId();
   const folder = await spool.open(id);

@@ -42,6 +42,8 @@ function addTally(draft: Draft): void {
   const token = "t-1";
   const execution = anExecution("ex_tally", token, { seconds_used: 1.5, charge_compute: 15_000, charge_total: 16_000 });
   addExecution(draft, execution, [anAttempt(execution, 1, { seconds_used: 1.5 })]);
+  // Its service died once the program had ended, and the next one recorded that.
+  draft.lines.push({ type: "left_end", at: 3_900, executionId: execution.id, attempt: 1, status: "success" });
   addOutput(draft, execution, "sum", "sum.json", "6");
   addOutput(draft, execution, "digest", "digest.txt", hash(`${token}|hush|1,2,3`));
   addLog(draft, execution, ["begin", "end"], ticksOf(2_010, 1_500));
@@ -184,6 +186,7 @@ export function anAttempt({ id }: Row, attempt: number, given: Partial<AttemptRo
   return {
     execution_id: id,
     attempt,
+    host_id: "host_1",
     status: "success",
     begun: true,
     handed_over: false,

@@ -125,6 +125,11 @@ const PLANTED: readonly Planted[] = [
     },
   ],
   [
+    "a program that had ended when its service died, and was run again by its host",
+    ["run_again"],
+    (draft) => draft.lines.push({ type: "left_end", at: 0, executionId: "ex_given_up", attempt: 2, status: "success" }),
+  ],
+  [
     "an attempt lost without a reason",
     ["lost_attempt"],
     (draft) => {

@@ -1,7 +1,10 @@
+import { existsSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import pg from "pg";
+import { POSTGRES_USER } from "../../src/setup/servers/postgres-data.ts";
 import { aFolder, treadle } from "../support/command-line.ts";
 import { type Answer, aDataDir, isAlive, listTree, startService, type TestService } from "../support/service.ts";
 import { count, type HistoryEvent, readHistory, readPayload } from "../support/temporal-history.ts";
@@ -48,6 +51,15 @@ async function newestRunning(): Promise<string> {
     const newest = executions.find((each) => each.workflowId === sleeper.workflowId && each.status === "running");
     if (newest) return newest.executionId;
     await sleep(50);
+  }
+}
+
+/** The record of an execution, once it has ended. */
+async function whenEnded(executionId: string): Promise<Answer> {
+  for (;;) {
+    const record = await service.call(`/run-logs/${executionId}`, { method: "GET", headers: headers() });
+    if (!["queued", "running"].includes(record.body.status as string)) return record;
+    await sleep(200);
   }
 }
 
@@ -250,11 +262,7 @@ test("the service, killed while Python runs and started again, ends the executio
   expect((await Promise.all(tree.map(isAlive))).filter(Boolean)).toEqual([]);
 
   service = await startService({ dataDir: dataDir.dataDir, ownGroup: true });
-  let record: Answer;
-  do {
-    await sleep(200);
-    record = await service.call(`/run-logs/${executionId}`, { method: "GET", headers: headers() });
-  } while (["queued", "running"].includes(record.body.status as string));
+  const record = await whenEnded(executionId);
   expect(record.body).toMatchObject({ status: "success", executionId });
   const after = await balanceOf();
   expect(after.reserved).toBe(0);
@@ -269,6 +277,31 @@ test("the service, killed while Python runs and started again, ends the executio
   ).toEqual(lines);
   const rest = (await readLog({ accept: "text/event-stream", "last-event-id": "1" })).text;
   expect(rest.match(/^id: .*$/gm)).toEqual(["id: 2", "id: 3"]);
+});
+
+test("the service, killed once a program has ended and before that is recorded, takes the end from its host and runs it once", async () => {
+  const before = await balanceOf();
+  const lost = executeSleeper(2).catch((error: unknown) => error);
+  const executionId = await newestRunning();
+  const host = join(dataDir.dataDir, "postgres/socket");
+  const database = new pg.Client({ host, user: POSTGRES_USER, database: "treadle" });
+  database.on("error", () => undefined); // It is killed with the service.
+  await database.connect();
+  await database.query("begin");
+  await database.query("select from attempts where execution_id = $1 for update", [executionId]);
+  while (!existsSync(join(dataDir.dataDir, "spool", executionId, "result.json"))) await sleep(20);
+  await service.stop("SIGKILL");
+  expect(await lost).toBeInstanceOf(Error);
+
+  service = await startService({ dataDir: dataDir.dataDir, ownGroup: true });
+  const record = await whenEnded(executionId);
+  expect(record.body).toMatchObject({ status: "success", executionId });
+  expect(record.body.duration).toBeGreaterThanOrEqual(2);
+  const log = await service.call(`/run-logs/${executionId}/logs`, { method: "GET", headers: headers() });
+  expect(log.text).toMatch(/^\S+ stdout sleeping\n$/);
+  const { total } = record.body.cost as { total: number };
+  const after = await balanceOf();
+  expect([after.reserved, before.balance - after.balance]).toEqual([0, expect.closeTo(total, 6)]);
 });
 
 test("the service, asked to stop while calls wait, answers them 202, ends their streams, and hands their programs over", async () => {
