@@ -16,7 +16,7 @@ export function describeRun(evidence: Evidence, seconds: number): string[] {
   const recovery = findLongestRecovery(lines);
   return [
     row("executions", executions.length, count(executions.map(({ state, failure }) => failure ?? state))),
-    row("attempts", attempts.length, `${lost} lost with their worker; ${left} had ended when it was lost`),
+    row("attempts", attempts.length, `${lost} lost with their worker; ${left} ends kept where a service died`),
     ...(evidence.ticks.length === 0
       ? []
       : [

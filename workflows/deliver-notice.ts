@@ -1,11 +1,11 @@
 import { isCancellation, proxyActivities } from "@temporalio/workflow";
 import type { NoticeActivities } from "../activities/notices.ts";
 
-/** Tries go on for a day, and are an hour apart at most. */
+/** Tries go on for a day. When the next one is due, the activity says; where it cannot, a process or the database was away. */
 const { sendNotice } = proxyActivities<NoticeActivities>({
   startToCloseTimeout: "30 seconds",
   scheduleToCloseTimeout: "24 hours",
-  retry: { initialInterval: "5 seconds", backoffCoefficient: 3, maximumInterval: "1 hour" },
+  retry: { initialInterval: "10 seconds", backoffCoefficient: 1 },
 });
 const { giveUpNotice } = proxyActivities<NoticeActivities>({
   startToCloseTimeout: "10 seconds",

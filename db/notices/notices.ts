@@ -105,21 +105,18 @@ export async function findWaitingNotice(db: Db, id: string): Promise<WaitingNoti
   return notice && { notice, place };
 }
 
-/** Counts a try, and notes what came of it. A notice that was delivered or given up stays so. */
+/** Counts a try, and notes what came of it. Returns how many there were; undefined for a notice that was delivered or given up, and stays so. */
 export async function noteAttempt(
   db: Db,
   { id, state, answer }: Pick<Notice, "id" | "state" | "answer">,
-): Promise<void> {
-  await queryRows(
+): Promise<number | undefined> {
+  const [row] = await queryRows<Pick<Notice, "attempts">>(
     db,
     `update notices set state = :state, answer = :answer, attempts = attempts + 1, last_attempt_at = clock_timestamp()
-      where id = :id and state = 'waiting'`,
-    {
-      id,
-      state,
-      answer,
-    },
+      where id = :id and state = 'waiting' returning attempts`,
+    { id, state, answer },
   );
+  return row?.attempts;
 }
 
 /** Gives up a notice that could not be delivered in its time. */

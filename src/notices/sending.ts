@@ -36,7 +36,7 @@ export interface SendingDeps {
 
 /** What sends notices, one try at a time. */
 export interface Sending {
-  /** Tries to send one. `busy`: too many are on their way to the same place, and nothing was tried. */
+  /** `busy`: too many are on their way to the same place. */
   readonly send: SendNotice;
   /** Gives one up that could not be delivered within its time. */
   giveUp(noticeId: string): Promise<void>;
@@ -103,11 +103,11 @@ export function createSending(deps: SendingDeps): Sending {
         const { kind, answer } = await deliver();
         const isOver = kind !== "failed";
         const state = kind === "delivered" ? "delivered" : isOver ? "failed" : "waiting";
-        await noteAttempt(db, { id: noticeId, state, answer });
+        const tries = await noteAttempt(db, { id: noticeId, state, answer });
         log.info({ event: "notice.tried", noticeId, place: name, outcome: kind }, "A notice was tried to be sent.");
         if (kind === "gone" && place !== undefined)
           await disablePlace(db, place.id, "The receiver answered 410: it wants nothing more.");
-        return isOver ? "over" : "failed";
+        return isOver ? "over" : (tries ?? "over");
       } finally {
         total -= 1;
         const left = (underWay.get(key) ?? 1) - 1;
