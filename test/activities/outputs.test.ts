@@ -10,7 +10,7 @@ import { createOutputs } from "../../activities/outputs.ts";
 import { createSpool, type Spool } from "../../activities/spool.ts";
 import { type Db, queryRows } from "../../db/connect.ts";
 import { claimAttempt, endAttempt } from "../../db/executions/attempts.ts";
-import { findExecution } from "../../db/executions/executions.ts";
+import { findExecution, requestCancel } from "../../db/executions/executions.ts";
 import { findUpload } from "../../db/executions/outputs.ts";
 import { loseOutputs } from "../../db/executions/stranded.ts";
 import { release } from "../../db/ledger/credits.ts";
@@ -295,6 +295,30 @@ test("uploadOutputs, on the host that has lost the outputs of a program that may
   const executionId = await anExecutedExecution(HOST, 2);
   for (let tries = 0; tries < 2; tries += 1) await expect(upload(executionId)).rejects.toThrow("is run again");
   expect(await findUpload(db, executionId)).toMatchObject({ uploaded: false, isLost: true });
+});
+
+test("uploadOutputs, of an execution cancelled while its second attempt ran and was lost, has nothing to store but its log", async () => {
+  const executionId = await anExecution(db, { workflow: await aWorkflow(db), attemptsMax: 2 });
+  const claim = { executionId, hostId: HOST, processId: PROCESS, leaseSeconds: 60, lostMax: 3 };
+  const failed = { status: "failed", message: "no luck", secondsUsed: 1 } as const;
+  for (const [attempt, outcome] of [
+    [1, failed],
+    [2, null],
+  ] as const) {
+    expect(await claimAttempt(db, claim)).toMatchObject({ work: { attempt } });
+    await writeFile(join(await spool.open(executionId), "report.txt"), "half");
+    await writeFile(spool.logPathOf(executionId), toLog(attempt));
+    await endAttempt(db, { ...claim, attempt, outcome });
+  }
+  await requestCancel(db, executionId, "api");
+  expect(await claimAttempt(db, claim)).toMatchObject({
+    kind: "ended",
+    outcome: { status: "cancelled", secondsUsed: 1 },
+  });
+  expect(await upload(executionId)).toEqual({ kind: "uploaded" });
+  await aWorker().keepLog(executionId);
+  expect(await findRows(executionId)).toEqual([]);
+  expect(await text(await storage.get(`executions/${executionId}/log.ndjson`))).toBe(toLog(2));
 });
 
 const toLog = (...ids: number[]): string => ids.map((id) => `{"id":${id},"text":"a\u2028b ${id}"}\n`).join("");
