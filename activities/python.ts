@@ -9,6 +9,7 @@ import { withTimeout } from "../system/with-timeout.ts";
 import { type AttemptDeps, isOnly, LEASE_SECONDS, recordLeftEnd, runAttempt, stoppingError } from "./attempt.ts";
 import { type Claimed, claimWithSlot } from "./claiming.ts";
 import type { Begun, Lead, LedExecution } from "./lead.ts";
+import { isOrdinaryFailure } from "./ordinary-failures.ts";
 import { type PassOn, waitElsewhere } from "./passing-on.ts";
 import { hostQueue } from "./task-queues.ts";
 
@@ -82,7 +83,9 @@ export function createPython(deps: PythonDeps) {
         if (progress.kind === "ended" && progress.hostQueue === hostQueue(deps.hostId))
           deps.onEndedHere?.(executionId, progress);
       },
-      (error: unknown) => deps.onError(executionId, error),
+      (error: unknown) => {
+        if (!isOrdinaryFailure(error)) deps.onError(executionId, error);
+      },
     );
     running.set(executionId, entry);
     return entry;

@@ -9,6 +9,7 @@ import {
 } from "@temporalio/worker";
 import type { Activities } from "../../activities/index.ts";
 import type { NoticeActivities } from "../../activities/notices.ts";
+import { isOrdinaryFailure } from "../../activities/ordinary-failures.ts";
 import { hostQueue, TASK_QUEUE } from "../../activities/task-queues.ts";
 import type { Log } from "../log.ts";
 import { withRareFlushes } from "../patches/temporal-logs.ts";
@@ -35,7 +36,8 @@ export function installTemporalRuntime(log: Log, metricsAddress?: string): void 
     logger: new DefaultLogger("WARN", ({ level, message, meta }) => {
       const line = { event: "server.line", source: "temporal-sdk", ...meta };
       // A worker for one host's activities has no workflows: as it should be.
-      if (message.startsWith("No workflows registered")) log.debug(line, message);
+      const isOrdinary = message.startsWith("No workflows registered") || isOrdinaryFailure(meta?.error);
+      if (isOrdinary) log.debug(line, message);
       else if (level === "ERROR") log.error(line, message);
       else log.warn(line, message);
     }),

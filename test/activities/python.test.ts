@@ -265,7 +265,7 @@ test("executePython, of an execution cancelled before it ran, refuses with the t
   await requestCancel(db, executionId, "api");
   const process = aProcess(async () => success);
   await expect(process.execute(executionId)).rejects.toMatchObject({ type: "cancelled", nonRetryable: true });
-  expect(process.started).toEqual([]);
+  expect([process.started, process.faults]).toEqual([[], []]);
 });
 
 test("executePython, when a fault of ours stops an attempt, gives it up so that the next call may try at once", async () => {

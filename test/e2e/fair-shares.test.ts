@@ -155,7 +155,7 @@ def main(seconds):
   ]);
 }, 600_000);
 
-test("a stranger's short run ends within one turn of 40 sleepers, which are queued and show their place", async () => {
+test("a stranger's short run ends within one turn of 40 sleepers, which are queued, show their place, and can be cancelled without a warning in the log", async () => {
   const [busy, stranger] = [await publish("busy"), await publish("stranger")];
   await execute(stranger, 0);
   const ids = await begin(busy, SLEEPERS, SLEEP_SECONDS);
@@ -169,11 +169,13 @@ test("a stranger's short run ends within one turn of 40 sleepers, which are queu
   const waiting = [];
   for (const id of ids) if ((await lookAt(busy, id)) === "queued") waiting.push(id);
   expect(await slotPositionOf(waiting.at(-1) as string, "busy")).toEqual(expect.any(Number));
+  const printed = service.output().length;
   for (const id of ids)
     await service.call(`/run-logs/${id}/cancel`, { method: "POST", headers: { "x-api-key": busy.apiKey } });
   let left = await countRuns("busy");
   for (; left.running + left.queued > 0; left = await countRuns("busy")) await sleep(LOOK_EVERY_MS);
   expect(left.cancelled).toBeGreaterThan(SLEEPERS / 2);
+  expect(service.output().slice(printed)).not.toMatch(/"level":[456]0/);
 }, 600_000);
 
 test("30 queued runs, whose service is killed three times, all succeed, but one that ran at each of the kills", async () => {
