@@ -7,6 +7,7 @@ import { answerBusy, REFUSING_TIMEOUTS } from "./busy.ts";
 import type { Connections } from "./connections.ts";
 import { createListeners, type Listeners } from "./listeners.ts";
 import type { Timeouts } from "./timeouts.ts";
+import { createPacing } from "./turns.ts";
 
 const CLOSE_LOOK_MS = 25;
 const COMPLAINT_MS = 10_000;
@@ -53,6 +54,7 @@ export async function createHttpsServer(options: HttpsServerOptions): Promise<Ht
     follow: () => undefined,
   });
   const undecided = new Set<Socket>();
+  const takeTurn = createPacing();
   const complain = createComplaint(connections, log);
   const front = createTcpServer({ noDelay: true }, (socket) => {
     const admission = connections.admit(socket);
@@ -60,7 +62,7 @@ export async function createHttpsServer(options: HttpsServerOptions): Promise<Ht
     if (admission === "close") return void socket.destroy();
     const isServed = admission === "serve";
     const { firstByteMs } = isServed ? options : REFUSING_TIMEOUTS;
-    decideByFirstByte(socket, { listeners: isServed ? serving : refusing, undecided, firstByteMs });
+    decideByFirstByte(socket, { listeners: isServed ? serving : refusing, undecided, firstByteMs, takeTurn });
   });
   await listen(front, options);
   front.on("error", (error) => log.error({ event: "fault", error }, "The HTTPS listener failed."));
@@ -110,22 +112,27 @@ interface Undecided {
   readonly listeners: Listeners;
   readonly undecided: Set<Socket>;
   readonly firstByteMs: number;
+  /** A handshake takes one to three milliseconds of the event loop, so forty at once would keep everybody else waiting. */
+  readonly takeTurn: ReturnType<typeof createPacing>;
 }
 
-function decideByFirstByte(socket: Socket, { listeners, undecided, firstByteMs }: Undecided): void {
+function decideByFirstByte(socket: Socket, { listeners, undecided, firstByteMs, takeTurn }: Undecided): void {
   undecided.add(socket);
   socket.on("error", () => socket.destroy());
   socket.once("close", () => undecided.delete(socket));
   socket.setTimeout(firstByteMs, () => socket.destroy());
   socket.once("data", (first: Buffer) => {
-    undecided.delete(socket);
     socket.setTimeout(0);
     socket.removeAllListeners("timeout");
     socket.pause();
     socket.unshift(first);
     const isTls = first[0] === TLS_HANDSHAKE;
-    (isTls ? listeners.secure : listeners.plain).emit("connection", socket);
-    if (!isTls) process.nextTick(() => socket.resume());
+    takeTurn(() => {
+      undecided.delete(socket);
+      if (socket.destroyed) return;
+      (isTls ? listeners.secure : listeners.plain).emit("connection", socket);
+      if (!isTls) process.nextTick(() => socket.resume());
+    });
   });
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate as onNextTurn } from "node:timers";
 import { setImmediate } from "node:timers/promises";
 
 /** Does what concerns one thing one after the other, in the order asked; different things at the same time. */
@@ -30,4 +31,16 @@ export function createTurns(): TakeTurn {
 export async function giveTurn(): Promise<void> {
   await setImmediate();
   await setImmediate();
+}
+
+/** Returns a function that begins one piece of work in each turn of the event loop, in the order given. So many that come at once let others between them. */
+export function createPacing(): (begin: () => void) => void {
+  const waiting: (() => void)[] = [];
+  const next = (): void => {
+    if (waiting.length > 1) onNextTurn(next);
+    waiting.shift()?.();
+  };
+  return (begin) => {
+    if (waiting.push(begin) === 1) onNextTurn(next);
+  };
 }
