@@ -84,13 +84,21 @@ export async function runAttempt(
     const isOurs = await tell(() => endAttempt(db, end), signal);
     return isOurs ? { outcome, finished: false } : undefined;
   } catch (error) {
-    // An end that the record does not have yet waits in the spool, for the next call here.
-    const hasEnded = deps.spool?.findEnd(executionId)?.attempt === attempt && !isDataError(error);
-    if (!hasEnded) await abandonAttempt(deps, work, error, signal);
+    // The next call here records an end that waits in the spool.
+    if (isDataError(error) || !hasLeftEnd(deps, work)) await abandonAttempt(deps, work, error, signal);
     throw error;
   } finally {
     slices.close();
     clearInterval(renewing);
+  }
+}
+
+function hasLeftEnd({ spool, onError }: AttemptDeps, { executionId, attempt }: ExecutionWork): boolean {
+  try {
+    return spool?.findEnd(executionId)?.attempt === attempt;
+  } catch (error) {
+    onError(executionId, error);
+    return false;
   }
 }
 
