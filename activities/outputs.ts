@@ -165,8 +165,8 @@ async function uploadSpooled(deps: OutputsDeps, executionId: ExecutionId, spoole
 async function withoutSpool(deps: OutputsDeps, executionId: ExecutionId): Promise<UploadProgress> {
   const upload = await findUpload(deps.db, executionId);
   if (upload === undefined) throw ApplicationFailure.nonRetryable(`${executionId} is not in the record.`, "internal");
-  // Cancelled while a further attempt ran that was lost, it ends as the one before did. The sweep keeps its log.
-  if (upload.uploaded || upload.ended || upload.isGivenUp) return { kind: "uploaded" };
+  // It is cancelled with what earlier attempts have used. The sweep keeps its log.
+  if (upload.uploaded || upload.ended || upload.isCutOff) return { kind: "uploaded" };
   const { hostId, attempt } = upload;
   if (hostId !== deps.hostId || attempt === null) return { kind: "deferred" };
   if (upload.isLost || (await loseOutputs(deps.db, { id: executionId, attempt })))

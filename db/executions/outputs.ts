@@ -65,8 +65,8 @@ export interface UploadState {
   readonly attempt: number | null;
   /** Whether the outputs of that attempt were lost. */
   readonly isLost: boolean;
-  /** Whether that attempt came to no end. What those before it left was void once it began. */
-  readonly isGivenUp: boolean;
+  /** Whether it was cancelled, and that attempt came to no end. What those before it left was void once it began. */
+  readonly isCutOff: boolean;
   /** Attempts whose outputs were lost with their host. */
   readonly outputsLost: number;
 }
@@ -77,7 +77,7 @@ export async function findUpload(db: Db, executionId: ExecutionId): Promise<Uplo
     db,
     `select uploaded_at is not null as uploaded, finished_at is not null as ended, log_removed_at is not null as "logRemoved",
             e.log_key as "logKey", a.host_id as "hostId", a.attempt, coalesce(a.outputs_lost, false) as "isLost",
-            coalesce(a.ended_at is not null and a.status is null and not a.outputs_lost, false) as "isGivenUp",
+            coalesce(e.cancel_requested_at is not null and a.ended_at is not null and a.status is null and not a.outputs_lost, false) as "isCutOff",
             (select count(*)::int from attempts o where o.execution_id = e.id and o.outputs_lost) as "outputsLost"
        from executions e
        left join lateral (select * from attempts l where l.execution_id = e.id order by l.attempt desc limit 1) a on true

@@ -310,6 +310,8 @@ test("uploadOutputs, of an execution cancelled while its second attempt ran and 
     await writeFile(spool.logPathOf(executionId), toLog(attempt));
     await endAttempt(db, { ...claim, attempt, outcome });
   }
+  // Given up by us and not cancelled, it is nothing to be settled.
+  await expect(upload(executionId)).rejects.toThrow("no longer on the host");
   await requestCancel(db, executionId, "api");
   expect(await claimAttempt(db, claim)).toMatchObject({
     kind: "ended",
