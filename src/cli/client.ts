@@ -1,7 +1,8 @@
+import { X509Certificate } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { checkServerIdentity, type PeerCertificate, rootCertificates } from "node:tls";
+import { checkServerIdentity, createSecureContext, type PeerCertificate, rootCertificates } from "node:tls";
 import { Agent, type Dispatcher, request } from "undici";
 import { readEvents } from "./event-stream.ts";
 import { Refusal, toRefusal } from "./refusal.ts";
@@ -57,12 +58,32 @@ type Read = (answer: Dispatcher.ResponseData, type: string) => Promise<unknown>;
 
 const readWhole: Read = async ({ body }, type) => parseBody(await body.text(), type);
 
+/**
+ * What a connection trusts besides what Node does by itself. To read the roots takes longer (50 to 100 ms) than most calls,
+ * so they are read once for a client. Where a service with an authority of its own listens, nothing else can be, so they are left out.
+ */
+function toTrust({ authorities, local }: ServiceAddress) {
+  const [own] = authorities ?? [];
+  if (authorities === undefined || own === undefined) return {};
+  const isOwnAlone = local !== undefined && signsItself(own);
+  return { secureContext: createSecureContext({ ca: [...(isOwnAlone ? [] : rootCertificates), ...authorities] }) };
+}
+
+function signsItself(pem: string): boolean {
+  try {
+    const certificate = new X509Certificate(pem);
+    return certificate.checkIssued(certificate);
+  } catch {
+    return false; // What is wrong with it is said by the connection.
+  }
+}
+
 /** A connection to one service: where it is, whose certificate it has, and who asks. */
 function connect(service: ServiceAddress) {
   const address = service.local?.url ?? service.url;
   const { serverName = null } = service.local ?? {};
   const tls = {
-    ...(service.authorities === undefined ? {} : { ca: [...rootCertificates, ...service.authorities] }),
+    ...toTrust(service),
     ...(serverName === null
       ? {}
       : { checkServerIdentity: (_host: string, peer: PeerCertificate) => checkServerIdentity(serverName, peer) }),

@@ -88,7 +88,8 @@ export async function aCliService(
   mkdirSync(join(dataDir, "keys"), { recursive: true, mode: 0o700 });
   writeFileSync(join(dataDir, "ca.pem"), service.cert);
   writeFileSync(join(dataDir, "keys", "operator-token"), `${operatorToken}\n`, { mode: 0o600 });
-  const ready = { url: service.url, apiUrl: service.apiUrl, caFile: join(dataDir, "ca.pem"), pid: process.pid };
+  const { url, apiUrl } = service;
+  const ready = { url, apiUrl, local: { url, serverName: null }, caFile: join(dataDir, "ca.pem"), pid: process.pid };
   writeFileSync(join(dataDir, "ready.json"), JSON.stringify(ready), { mode: 0o600 });
   let folders = 0;
   return {
