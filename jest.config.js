@@ -7,10 +7,9 @@ const tier = (name) => ({
   ...(LENT_A_SERVICE.includes(name)
     ? { globalSetup: "<rootDir>/bin/service-lender.mjs", globalTeardown: "<rootDir>/bin/service-lender-end.mjs" }
     : {}),
+  roots: [`<rootDir>/test/${name}`],
   testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
   testEnvironment: "node",
-  // Its name is that of this package.
-  modulePathIgnorePatterns: ["<rootDir>/client/"],
   extensionsToTreatAsEsm: [".ts"],
   transform: {
     "^.+\\.ts$": [

@@ -17,6 +17,8 @@ import { verify } from "./standardwebhooks.ts";
 
 const EXAMPLE = fileURLToPath(new URL("../../examples/warehouse/", import.meta.url));
 const PATIENCE_MS = 120_000;
+/** Between two commands that ask the same: each takes half a second of a processor. */
+const ASK_MS = 1_500;
 const DAY_MS = 86_400_000;
 /** The one that the first start makes. */
 const ACCOUNT = "main";
@@ -123,7 +125,7 @@ async function backfill(from: number, to: number): Promise<{ local: string; exec
 }
 
 async function waitForEnd(executionId: string): Promise<string> {
-  for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(200)) {
+  for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(ASK_MS)) {
     const { status } = await readResult(executionId);
     if (!["queued", "running"].includes(String(status)) || Date.now() > deadline) return String(status);
   }
@@ -286,7 +288,7 @@ async function holdConnection(): Promise<string> {
   const config = "triggers:\n  api: { enabled: true }\nlimits:\n  network: { to: [warehouse] }\n";
   const { workflowId: id } = await command(["publish", await aFolder({ "config.yaml": config, "main.py": HOLD })]);
   void ask(["run", String(id)]);
-  for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(200)) {
+  for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(ASK_MS)) {
     const { executions } = await command(["executions", "list", "--workflow", String(id)]);
     const [{ executionId } = { executionId: "" }] = executions as { executionId: string }[];
     if (executionId !== "" && (await readLog(executionId)).includes("connected")) return executionId;
