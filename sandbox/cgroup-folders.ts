@@ -1,7 +1,10 @@
 import { accessSync, constants, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
+import { listTree } from "./process-tree.ts";
 
 const SERVICE_LEAF = "treadle-service";
+/** A program that is starting may start another one while they are moved. */
+const MOVE_ATTEMPTS = 5;
 
 /** Existing cgroups below which we may make our own, one for each resource. */
 export interface CgroupFolders {
@@ -92,19 +95,23 @@ function findVersion2(facts: CgroupFacts): CgroupFolders | undefined {
 
 /**
  * Whether children of the folder can have limits. A cgroup with processes of its own cannot hand controllers down. So
- * when it was delegated to us alone, we move into a leaf of it first.
+ * when only this process and what it has started are in it, they move into a leaf of it first.
  */
 function hasControllers(folder: string, ownPid: number): boolean {
   if (!canMakeFolder(folder)) return false;
   const control = join(folder, "cgroup.subtree_control");
   const handsDown = () => ["memory", "pids", "cpu"].every((name) => readOrNothing(control).split(/\s/).includes(name));
-  const enable = () => tryWrite(control, "+memory +pids +cpu");
-  if (handsDown() || (enable() && handsDown())) return true;
-  const pids = readOrNothing(join(folder, "cgroup.procs")).split("\n").filter(Boolean);
-  if (pids.some((pid) => Number(pid) !== ownPid)) return false;
+  const enable = () => tryWrite(control, "+memory +pids +cpu") && handsDown();
+  if (handsDown() || enable()) return true;
   const leaf = join(folder, SERVICE_LEAF);
-  if (!tryMakeFolder(leaf) || !tryWrite(join(leaf, "cgroup.procs"), String(ownPid))) return false;
-  return enable() && handsDown();
+  for (let attempt = 0; attempt < MOVE_ATTEMPTS; attempt++) {
+    const pids = readOrNothing(join(folder, "cgroup.procs")).split("\n").filter(Boolean).map(Number);
+    const ours = listTree(ownPid);
+    if (pids.some((pid) => !ours.includes(pid)) || !tryMakeFolder(leaf)) return false;
+    for (const pid of pids) tryWrite(join(leaf, "cgroup.procs"), String(pid)); // One that has ended meanwhile needs none.
+    if (enable()) return true;
+  }
+  return false;
 }
 
 function canMakeFolder(parent: string): boolean {

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -96,7 +96,8 @@ export function createCgroup(folders: CgroupFolders, name: string): Cgroup {
       return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
     },
     kill() {
-      if (folders.version === 2) return writeFileSync(join(memoryPath, "cgroup.kill"), "1");
+      const killFile = join(memoryPath, "cgroup.kill");
+      if (existsSync(killFile)) return writeFileSync(killFile, "1"); // Version 2 since Linux 5.14.
       for (const pid of listPids(memoryPath)) endProcess(Number(pid));
     },
     async remove() {

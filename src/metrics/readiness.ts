@@ -177,7 +177,7 @@ export function limitsCheck(cgroups: CgroupFolders | undefined): Check {
     return {
       ok: true,
       message:
-        "There are no cgroups: memory is measured five times a second, sockets may hold limits.memory once more, and processor time is billed as used.",
+        "There are no cgroups: memory is measured five times a second, sockets may hold limits.memory once more, and processor time is billed as used. For cgroups, see Under systemd in docs/operating.md.",
     };
   const version = `cgroups version ${cgroups.version}`;
   if (cgroups.cpu !== undefined) return { ok: true, message: `The kernel bounds memory and processors by ${version}.` };

@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -50,6 +52,23 @@ test("version 2, shared with processes that are not ours, is left alone", () => 
   expect(readdirSync(join(root, "session")).includes("treadle-service")).toBe(false);
 });
 
+test("version 2, with this process and what it has started alone in it, moves them into a leaf", async () => {
+  const child = spawn("sleep", ["600"]);
+  try {
+    makeGroup("unit", {
+      "cgroup.controllers": "cpu memory pids\n",
+      "cgroup.subtree_control": "",
+      "cgroup.procs": `${process.pid}\n${child.pid}\n`,
+    });
+    findCgroupFolders({ mountInfo: version2(), ownCgroups: "0::/unit\n", isRoot: false, ownPid: process.pid });
+    // A plain file keeps the last of what is written to it, where the kernel would have added each.
+    expect(readFileSync(join(root, "unit/treadle-service/cgroup.procs"), "utf8")).toBe(String(child.pid));
+    expect(readFileSync(join(root, "unit/cgroup.subtree_control"), "utf8")).toBe("+memory +pids +cpu");
+  } finally {
+    child.kill("SIGKILL");
+  }
+});
+
 test("version 2, without a memory controller, gives way to version 1", () => {
   makeGroup("", { "cgroup.controllers": "hugetlb\n" });
   for (const controller of ["memory", "pids"]) makeGroup(`${controller}/box`, {});
@@ -97,6 +116,15 @@ test("limits, in version 2, go to the one folder in the kernel's units", async (
   expect([cgroup.holds(42), cgroup.holds(4), cgroup.countOomKills()]).toEqual([true, false, 2]);
   cgroup.kill();
   expect(read("cgroup.kill")).toBe("1");
+});
+
+test("kill, by a kernel without cgroup.kill, ends the processes one by one", async () => {
+  const child = spawn("sleep", ["600"]);
+  const ended = once(child, "exit");
+  const cgroup = createCgroup({ version: 2, memory: root, pids: root, cpu: root }, "treadle-1-1");
+  writeFileSync(join(root, "treadle-1-1", "cgroup.procs"), `${child.pid}\n`);
+  cgroup.kill();
+  expect(await ended).toEqual([null, "SIGKILL"]);
 });
 
 test("sweep, of folders left by a service that is gone, keeps those of one that is alive", () => {
