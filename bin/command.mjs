@@ -96,6 +96,9 @@ async function measureSpeed(dataDir, signal) {
 function describe(error) {
   if (!(error instanceof Error)) return String(error);
   const isFault = error instanceof TypeError || error instanceof ReferenceError || env.TREADLE_LOG_LEVEL === "debug";
-  const words = isFault ? (error.stack ?? error.message) : error.message;
+  // Of a host with two addresses that answers on neither, Node says nothing but what each attempt came to.
+  const said =
+    error.message === "" && error instanceof AggregateError ? error.errors.map(describe).join("; ") : error.message;
+  const words = isFault ? (error.stack ?? said) : said;
   return error.cause instanceof Error ? `${words}\n  because: ${describe(error.cause)}` : words;
 }

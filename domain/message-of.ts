@@ -1,4 +1,9 @@
-/** Returns the text of anything that was thrown: its message if it is an error, else the value as text. */
+/**
+ * Returns the text of anything that was thrown: its message if it is an error, else the value as text. Node says nothing but what
+ * each attempt came to, where a host with two addresses answers on neither.
+ */
 export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  if (!(thrown instanceof Error)) return String(thrown);
+  if (thrown.message === "" && thrown instanceof AggregateError) return thrown.errors.map(messageOf).join("; ");
+  return thrown.message;
 }

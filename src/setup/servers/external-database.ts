@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { messageOf } from "../../../domain/message-of.ts";
 
 const PATIENCE_MS = 15_000;
 const PAUSE_MS = 500;
@@ -37,9 +38,9 @@ async function tryConnection(connectionString: string): Promise<{ message: strin
       await client.end().catch(() => {});
     }
   } catch (error) {
-    const { code, message } = error as { code?: string; message: string };
+    const { code } = error as { code?: string };
     return {
-      message: message || String(code),
+      message: messageOf(error) || String(code),
       passing: ["ECONNREFUSED", "ENOENT", "EAI_AGAIN", "57P03"].includes(code ?? ""),
     };
   }
