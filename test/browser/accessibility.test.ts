@@ -6,9 +6,9 @@ import { treadle } from "../support/command-line.ts";
 import { type Editor, openEditor, type Published } from "../support/editor.ts";
 
 const LOOKS = [
-  { name: "light", dark: false, width: 1280 },
+  { name: "light", dark: false, width: 1280, purposes: true, between: [780, 820, 1_000] },
   { name: "dark", dark: true, width: 1280 },
-  { name: "light on a phone", dark: false, width: 390, touch: true },
+  { name: "light on a phone", dark: false, width: 390, touch: true, tabs: true },
 ];
 
 /** As long as each may be, without a place to break. */
@@ -119,16 +119,61 @@ async function findForFingers(page: Page, { touch = false }: { touch?: boolean }
   return touch ? findSmallTargets(page) : [];
 }
 
+/** Each page is loaded once for a look, and then seen for all that it must be: loading is what takes the time. */
 test.each(LOOKS)("every page, in $name, keeps nobody out and fits its window", async (look) => {
   const { page, leave } = await editor.enter("/", look);
   const found: Record<string, unknown> = {};
+  const heights = new Set<number>();
   for (const [name, at] of Object.entries(listPages())) {
     await show(page, at);
-    found[name] = [...(await findGrave(page)), ...(await findOverflow(page)), ...(await findForFingers(page, look))];
+    found[name] = [
+      ...(look.tabs === true && isWithTabs(at) ? await findHiddenTab(page, heights) : []),
+      ...(look.purposes === true && isWithPurpose(at) ? await findLackOfPurpose(page) : []),
+      ...(await findGrave(page)),
+      ...(await findOverflow(page)),
+      ...(await findForFingers(page, look)),
+      ...(at.path.startsWith("/docs/") ? [] : await findCutAt(page, look)),
+    ];
   }
   expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])));
+  expect(heights.size).toBe(look.tabs === true ? 1 : 0);
   await leave();
 });
+
+/** Its tabs stand at one height on every page. A name of several lines makes a page's head higher. */
+function isWithTabs({ path }: { path: string }): boolean {
+  return /^\/(?:workflows|account)/.test(path) && !path.includes(longest.workflowId);
+}
+
+async function findHiddenTab(page: Page, heights: Set<number>): Promise<string[]> {
+  const tab = page.locator('main nav [aria-current="page"]').first();
+  await tab.waitFor();
+  const { x, y, width } = (await tab.boundingBox()) ?? { x: -1, y: -1, width: 0 };
+  heights.add(Math.round(y));
+  return x >= 0 && x + width <= 390 ? [] : [`the tab that is open is at ${x}, ${width} px wide`];
+}
+
+/** Every page but documents and single runs says in one line what it is for. */
+function isWithPurpose({ path }: { path: string }): boolean {
+  return !/^\/(?:docs\/|executions\/|device$)/.test(path);
+}
+
+async function findLackOfPurpose(page: Page): Promise<string[]> {
+  const line = await page.locator("main :is(nav, h1) + p").first().innerText();
+  return /^[A-Z][^.]{10,60}\.$/.test(line) ? [] : [`what it is for: ${line}`];
+}
+
+/** What windows between a phone's and a desk's cut off at their side. */
+async function findCutAt(page: Page, { between = [], width }: (typeof LOOKS)[number]): Promise<string[]> {
+  const found: string[] = [];
+  for (const each of between) {
+    await page.setViewportSize({ width: each, height: 800 });
+    const cut = [...(await findOverflow(page)), ...(await findCut(page))];
+    found.push(...cut.map((what) => `${each} px: ${what}`));
+  }
+  if (between.length > 0) await page.setViewportSize({ width, height: 800 });
+  return found;
+}
 
 /** Owners of the first account alone see them, as the installation is theirs. */
 test.each(LOOKS)("the hosts, in $name, keep nobody out and fit their window", async (look) => {
@@ -137,26 +182,7 @@ test.each(LOOKS)("the hosts, in $name, keep nobody out and fit their window", as
   await fillSignIn(page, ownerOf(editor.service.ready));
   await page.getByRole("article").first().waitFor();
   const found = [...(await findGrave(page)), ...(await findOverflow(page)), ...(await findForFingers(page, look))];
-  for (const width of look.width === 1280 ? [780, 820, 1_000] : []) {
-    await page.setViewportSize({ width, height: 800 });
-    found.push(...(await findOverflow(page)), ...(await findCut(page)));
-  }
-  expect(found).toEqual([]);
-  await leave();
-});
-
-test("every page, in windows between a phone's and a desk's, cuts nothing off at its side", async () => {
-  const { page, leave } = await editor.enter("/", { width: 820 });
-  const found: Record<string, unknown> = {};
-  for (const [name, at] of Object.entries(listPages())) {
-    if (at.path.startsWith("/docs/")) continue;
-    await show(page, at);
-    for (const width of [780, 820, 1_000]) {
-      await page.setViewportSize({ width, height: 800 });
-      found[`${name}, ${width} px`] = [...(await findOverflow(page)), ...(await findCut(page))];
-    }
-  }
-  expect(found).toEqual(Object.fromEntries(Object.keys(found).map((name) => [name, []])));
+  expect([...found, ...(await findCutAt(page, look))]).toEqual([]);
   await leave();
 });
 
@@ -166,38 +192,6 @@ test("the list of workflows, in a window between a phone's and a desk's, breaks 
   for (const words of [row.getByRole("link", { name: "Nightly capacity" }), row.locator("time").last()]) {
     await words.waitFor();
     expect((await words.boundingBox())?.height).toBeLessThan(30);
-  }
-  await leave();
-});
-
-test("the tabs, on a phone, show the one that is open, and stand at one height on every page that has them", async () => {
-  const { page, leave } = await editor.enter("/", { width: 390, touch: true });
-  const heights = new Set<number>();
-  // A name of several lines makes a page's head higher.
-  const isWithTabs = ({ path }: { path: string }) =>
-    /^\/(?:workflows|account)/.test(path) && !path.includes(longest.workflowId);
-  for (const { path } of Object.values(listPages()).filter(isWithTabs)) {
-    await page.goto(path);
-    const tab = page.locator('main nav [aria-current="page"]').first();
-    await tab.waitFor();
-    const { x, y, width } = (await tab.boundingBox()) ?? { x: -1, y: -1, width: 0 };
-    expect([path, x >= 0, x + width <= 390]).toEqual([path, true, true]);
-    heights.add(Math.round(y));
-  }
-  expect([...heights]).toHaveLength(1);
-  await leave();
-});
-
-test("every page but documents and single runs says in one line what it is for", async () => {
-  const { page, leave } = await editor.enter("/");
-  for (const at of Object.values(listPages())) {
-    const { path } = at;
-    if (/^\/(?:docs\/|executions\/|device$)/.test(path)) continue;
-    await show(page, at);
-    expect([path, await page.locator("main :is(nav, h1) + p").first().innerText()]).toEqual([
-      path,
-      expect.stringMatching(/^[A-Z][^.]{10,60}\.$/),
-    ]);
   }
   await leave();
 });
