@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -29,14 +29,16 @@ const DRAFT_PREFIX = ".build-";
 const USUAL = "15 to 30 s";
 
 /**
- * What `dist` is: `current` (made of the sources as they are), `stale`, or `none`. Compares contents, not times: a copied
- * or freshly cloned tree counts by what is in it. 20 ms for 200 files.
+ * What `dist` is: `current` (made of the sources as they are), `stale`, or `none`. Where no source was touched since the
+ * build, sizes and times say so, in a third of the time. Otherwise contents count: a copied tree is what is in it.
  */
 export function findBuild(checkout) {
   if (!existsSync(join(checkout, "dist/src"))) return "none";
   if (!existsSync(join(checkout, "src"))) return "current"; // an image that carries the build alone
   const stamp = join(checkout, "dist", STAMP);
-  return existsSync(stamp) && readFileSync(stamp, "utf8") === hashSources(checkout) ? "current" : "stale";
+  const [contents, times] = existsSync(stamp) ? readFileSync(stamp, "utf8").split("\n") : [];
+  const sources = listSources(checkout);
+  return times === hashTimes(checkout, sources) || contents === hashContents(checkout, sources) ? "current" : "stale";
 }
 
 /** Makes `dist`, in a process of its own: compiler and bundler leave nothing behind in ours. The caller holds the lock. */
@@ -60,13 +62,16 @@ async function build(checkout) {
   await chmod(draft, 0o755); // a private folder would keep the service from becoming another user
   try {
     await writeFile(join(draft, ".gitignore"), "*\n");
-    const sources = hashSources(checkout);
+    const sources = listSources(checkout);
+    // Times first: what is changed meanwhile has others.
+    const times = hashTimes(checkout, sources);
+    const contents = hashContents(checkout, sources);
     await compile(checkout, draft);
     await copyOthers(checkout, draft);
     await buildCommand(draft);
     await buildWeb(checkout, draft);
     await bundleWorkflows(draft);
-    await writeFile(join(draft, STAMP), sources);
+    await writeFile(join(draft, STAMP), `${contents}\n${times}`);
     await replace(join(checkout, "dist"), draft);
   } finally {
     await rm(draft, { recursive: true, force: true });
@@ -111,9 +116,19 @@ async function replace(dist, draft) {
   if (hadOne) await rm(old, { recursive: true, force: true });
 }
 
-function hashSources(checkout) {
+function hashContents(checkout, sources) {
   const hash = createHash("sha256");
-  for (const path of listSources(checkout)) hash.update(`\0${path}\0`).update(readFileSync(join(checkout, path)));
+  for (const path of sources) hash.update(`\0${path}\0`).update(readFileSync(join(checkout, path)));
+  return hash.digest("hex");
+}
+
+/** By the time of the last change that the kernel keeps (`ctime`), which no program can set. */
+function hashTimes(checkout, sources) {
+  const hash = createHash("sha256");
+  for (const path of sources) {
+    const { size, ctimeMs } = statSync(join(checkout, path));
+    hash.update(`\0${path}\0${size}\0${ctimeMs}`);
+  }
   return hash.digest("hex");
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { expect, test } from "@jest/globals";
@@ -40,6 +40,17 @@ test("prepareCheckout, when a source or the compiler's settings changed or a sou
   await checkout.prepare();
   expect(checkout.calls()).toEqual([INSTALL, "tsc", "tsc", "tsc", "tsc"]);
   expect(existsSync(join(checkout.path, "dist/src/more.js"))).toBe(false);
+});
+
+test("prepareCheckout, when a source has another text of the same length and time, builds again", async () => {
+  const checkout = aCheckout();
+  await checkout.prepare();
+  const path = join(checkout.path, "src/start.ts");
+  const { atime, mtime } = statSync(path);
+  checkout.write("src/start.ts", checkout.read("src/start.ts").replace("1", "2"));
+  utimesSync(path, atime, mtime);
+  await checkout.prepare();
+  expect(checkout.read("dist/src/start.js")).toContain("started = 2");
 });
 
 test("prepareCheckout, when the lock file changed, installs again; when only a script in package.json did, not", async () => {
