@@ -192,6 +192,10 @@ test("an output's link, copied for an hour, opens the file for anyone who has it
   await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   // By the keyboard: as long as outputs above it come in, they move it away under a pointer.
   await page.getByRole("button", { name: "Copy a link to table.csv" }).press("Enter");
+  // A menu takes the focus a moment after it has opened, and with it a key that is on its way.
+  await waitUntil("the menu has the focus", () =>
+    page.evaluate("document.activeElement.closest('[role=menu]') !== null"),
+  );
   await page.getByRole("menuitem", { name: "1 hour" }).press("Enter");
   await page.getByText(/^Anyone with the link can open table\.csv until/).waitFor();
   const link = await page.evaluate<string>("navigator.clipboard.readText()");

@@ -68,8 +68,11 @@ async function findServed(): Promise<string> {
 /** The priorities of the event loop, and of the thread that Node.js started first, which is one of V8's. */
 function findPriorities(pid: number): number[] {
   const ids = readdirSync(`/proc/${pid}/task`).map(Number);
+  // In the order in which they began: ids go round.
+  const idMax = Number(readFileSync("/proc/sys/kernel/pid_max", "utf8"));
+  const placeOf = (id: number): number => (id - pid + idMax) % idMax;
   return ids
-    .sort((a, b) => a - b)
+    .sort((a, b) => placeOf(a) - placeOf(b))
     .slice(0, 2)
     .map(getPriority);
 }
